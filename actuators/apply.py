@@ -1,7 +1,7 @@
 """Application of the allowed changes of a plan: in parallel, unless they share an object or depend on each other.
 
 A change begins when everything that it depends on or follows has ended, and so has what is before it in its locks. A
-failure stays with its change and what depends on it, and so does a change that does not end: a round gives way without
+failure stays with its change and what depends on it, and so does a change that does not end: a pass gives way without
 it (``lanes``), and a network is not held by it.
 """
 
@@ -49,23 +49,23 @@ Hetzner mostly wait for actions, and a project's quota of load balancers keeps n
 
 BUSY_AGAIN_S = 10.0
 """When to try an object again that stayed busy through all attempts: whatever runs on it takes longer than usual (about
-10 s for an attachment to a network), and the next round of the same pass would find it busy still."""
+10 s for an attachment to a network), and the next pass of the same chain would find it busy still."""
 LISTED_AGAIN_S = 5.0
-"""When a new list tells of what has gone: rounds of a pass go by the servers that it listed first."""
+"""When a new list tells of what has gone: passes of a chain go by the servers that the first one listed."""
 
 _HIGHER_LIMIT = "ask Hetzner for a higher limit"
 
 
 @dataclass(frozen=True, slots=True)
 class Pressure:
-    """What may make a round end before all of its changes have."""
+    """What may make a pass end before all of its changes have."""
 
     under_way: UnderWay = field(default_factory=UnderWay)
-    """Has what earlier rounds have left, and takes what this one leaves."""
+    """Has what earlier passes have left, and takes what this one leaves."""
     is_called: Callable[[], bool] = lambda: False
     """Whether something has come up meanwhile that another pass should see."""
     is_awaited: bool = False
-    """Whether another round of the pass has changes that only it can carry out."""
+    """Whether only another pass of the chain can carry out some changes."""
     bound: Collection[str] = ()
     """Keys of changes that do not give way: a person approved them together."""
 
@@ -87,10 +87,10 @@ def apply(
     has refused before, and with what: of these, and of those that it refuses meanwhile, nothing more is begun. A change
     that finds its object busy keeps the rest of that object's from being tried.
 
-    Under ``pressure`` a series of preemptible changes stops, but never before its first. When the pass is called for,
-    nothing more is begun at Hetzner, and what goes on there is left unless it is brief; when another round is awaited,
-    what is stuck is left. What was left goes on, and its object is changed by nothing else until it ends: what is
-    planned for that is OVERTAKEN then.
+    Under ``pressure`` a series of preemptible changes stops, but never before its first. When a pass is called for,
+    nothing more is begun at Hetzner, and what goes on there is left unless it is brief; when the next one of the chain
+    is awaited, what is stuck is left. What was left goes on, and its object is changed by nothing else until it ends:
+    what is planned for that is OVERTAKEN then.
 
     Raises KeyError for a kind without an actuator, and ValueError for changes that wait for each other in a circle,
     before anything is written: the plan and the actuators do not fit together.
@@ -151,7 +151,7 @@ class _Round:
         written by several threads, a key at a time."""
         under_way = self._pressure.under_way
         concurrency = under_way.concurrency
-        under_way.begin_round()
+        under_way.begin_writes()
         ended: SimpleQueue[Lane] = concurrency.queue()
         for lane in self._left:
             _watch(lane, ended)
@@ -211,7 +211,7 @@ class _Round:
         return has_begun and (is_last or self._pressure.is_called())
 
     def _heed(self, lane: Lane) -> None:
-        """Something has ended: one of these changes, or what an earlier round has left."""
+        """Something has ended: one of these changes, or what an earlier pass has left."""
         self._moved_at = self._pressure.under_way.clock()
         if lane in self._left:
             self._free(self._followers.get(lane, ()), lane)
@@ -251,7 +251,7 @@ class _Round:
                 self._free([each for each in self._followers.get(lane, ()) if not each.comes_after(lane)], lane)
 
     def _give_way(self) -> None:
-        """Leave what goes on when another pass is called for, or another round is awaited."""
+        """Leave what goes on when another pass is called for, or the next of the chain is awaited."""
         pressure, now = self._pressure, self._pressure.under_way.clock()
         if self._ready or self._stop.is_set() or not pressure.under_way.may_leave:
             return
@@ -312,7 +312,8 @@ def _attempt(
         return Skipped(STOPPED)
     why = next((refused[scope] for scope in (scope_of(change), narrow_scope_of(change)) if scope in refused), None)
     if why is not None:
-        return Skipped(f"not sent, as Hetzner has just refused another change of this kind: {why}", is_final=True)
+        reason = f"not sent, as Hetzner has just refused another change of this kind: {why}"
+        return Skipped(reason, is_final=True, refusal=why)
     outcome: Outcome = Applied()
     with tracing() as lane.trace:
         lane.began = clock()
@@ -331,7 +332,7 @@ def _outcome_of(error: Exception, change: Change) -> Outcome:
     match error:
         case Busy():
             return Pending(str(error), BUSY_AGAIN_S, is_busy=True)
-        case Outdated():  # the lists of this pass have it still, and a further round would try it again
+        case Outdated():  # the lists of this chain have it still, and its next pass would try it again
             return Pending(str(error), LISTED_AGAIN_S)
         case Conflict() | Stopped():
             return Pending(str(error))

@@ -1,5 +1,5 @@
-"""Lanes: changes that have begun and not ended. A round, or a pass, gives way without them: they go on in threads of
-their own, and what they lock is left alone until they end.
+"""Lanes: changes that have begun and not ended. A pass, or a chain of passes, gives way without them: they go on in
+threads of their own, and what they lock is left alone until they end.
 """
 
 from collections.abc import Iterator
@@ -22,9 +22,9 @@ STUCK_S = 10.0
 """Age from which a change holds up nothing but its own object. An attachment to a network, the slowest of the changes
 that end by themselves, takes about as long."""
 BRIEF_S = 2.0
-"""Age up to which a pass that is called for waits for a change: most have ended by then."""
+"""Age up to which a chain that is to give way waits for a change: most have ended by then."""
 WORK_S = 3.0
-"""Seconds for which a pass begins changes at Hetzner however often it is called for: else it might never."""
+"""Seconds for which a chain begins changes at Hetzner however often it is called for: else it might never."""
 _LOOK_S = 0.2
 
 
@@ -71,7 +71,7 @@ class Lane:
 
 
 class UnderWay:
-    """The lanes that rounds have left, for all passes of a run. Used by the thread of the passes alone."""
+    """The lanes that passes have left, for all chains of a run. Used by the thread of the passes alone."""
 
     def __init__(self, concurrency: Concurrency = THREADS, *, may_leave: bool = True) -> None:
         """``may_leave`` False is for a run that ends by itself: nothing may be left then."""
@@ -86,8 +86,8 @@ class UnderWay:
         """Whether anything that was left has not ended."""
         return any(lane.future is not None and not lane.future.done() for lane in self.left)
 
-    def begin_pass(self) -> tuple[tuple[Change, Outcome], ...]:
-        """A pass begins, which has not begun any change yet. Returns what has ended before it."""
+    def begin_chain(self) -> tuple[tuple[Change, Outcome], ...]:
+        """A chain begins, which has not begun any change yet. Returns what has ended before it."""
         self._at_work_since = None
         return tuple(self.ended())
 
@@ -98,13 +98,13 @@ class UnderWay:
         except Empty:
             return None
 
-    def begin_round(self) -> None:
-        """A round begins to carry out changes."""
+    def begin_writes(self) -> None:
+        """A pass begins to carry out changes."""
         if self._at_work_since is None:
             self._at_work_since = self.clock()
 
     def has_worked(self) -> bool:
-        """Whether this pass has carried out changes for long enough to give way."""
+        """Whether this chain has carried out changes for long enough to give way."""
         return self._at_work_since is not None and self.clock() - self._at_work_since >= WORK_S
 
     def ended(self) -> Iterator[tuple[Change, Outcome]]:

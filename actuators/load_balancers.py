@@ -81,7 +81,7 @@ _TRIED_WITHOUT: Mapping[str, tuple[str, ...]] = {
 }
 """Code of a refused creation, old names included, or a word of it → the parts that it may be about, without which it is
 tried; the first row that fits. A Primary IP is asked for, so nothing is created without it; what is left out joins or
-fails by itself in the next round. Hetzner's documentation names hardly any code of targets and services, and it grows,
+fails by itself in the next pass. Hetzner's documentation names hardly any code of targets and services, and it grows,
 so that whatever is not known to be about something else is tried without either."""
 _OF_THE_PROJECT = ("load balancer limit", "load_balancer_limit")
 """Words of a limit that any load balancer would exceed."""
@@ -99,7 +99,7 @@ def create(task: BalancerTask, _before: None, wanted: LoadBalancer) -> None:
 
     When it is refused it is tried once without its targets, and once without its services, whatever the code, unless
     that is known to be about something else; and without its network where that is refused. What can be added is added
-    one by one in the next round; what is refused again fails by itself, and does not keep the Service from its address.
+    one by one in the next pass; what is refused again fails by itself, and does not keep the Service from its address.
 
     If it is not known whether a request was carried out, it is sent once more only when no load balancer has the
     Service's label; nor is a lesser one sent where there is one. For a Service that may have had a load balancer

@@ -22,9 +22,11 @@ class Pending:
 
 PREEMPTED = Pending("paused for higher-priority changes")
 GOES_ON = Pending("still running; its object is not changed until it ends")
-"""The outcome of a change that a round has left before it ended. Nothing is known to be wrong with it."""
+"""The outcome of a change that a pass has left before it ended. Nothing is known to be wrong with it."""
 OVERTAKEN = Pending("its object was still being changed when it was read")
-"""The outcome of a change of an object on which one went on that an earlier round had left."""
+"""The outcome of a change of an object on which one went on that an earlier pass had left."""
+NOT_SEEN = Pending("applied; not yet visible in the API")
+"""The outcome of a change that was applied and is still planned."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +35,9 @@ class Skipped:
 
     reason: str
     is_final: bool = False
-    """Whether no further round of the pass tries it."""
+    """Whether no further pass of the chain tries it."""
+    refusal: str = ""
+    """The error with which Hetzner has just refused another change like it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -54,8 +54,8 @@ class UnlistedBalancers:
     def joined(
         self, reader: HetznerReader, listed: Section[int, CloudBalancer], before: Section[int, CloudBalancer] | None
     ) -> Section[int, CloudBalancer]:
-        """The list with the load balancers that were found and that it lacks, each by a GET. After a round these are
-        those that the pass had ``before``, as its first plan did not show the others; None: a pass begins."""
+        """The list with the load balancers that were found and that it lacks, each by a GET. After a write these are
+        those that the chain had ``before``, as its first plan did not show the others; None: a chain begins."""
         if not listed.complete:
             return listed
         self._found -= listed.items.keys()

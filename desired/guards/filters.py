@@ -1,5 +1,5 @@
-"""Filters leave changes out of a run, whatever the guards decide: the guard ``policy``, the changes that were withheld
-when the pass began, ``--only``, and a plan that was agreed to.
+"""Filters leave changes out of a run, whatever the guards decide: the guard ``policy``, the changes that the first
+pass of a chain withheld, ``--only``, and a plan that was agreed to.
 
 The last two, and ``upsert``, come before the guards: these judge as if a change that is left out were not made.
 """
@@ -33,9 +33,10 @@ def policy(view: GuardInput) -> Iterator[GuardResult]:
 
 
 def withheld_at_first(view: GuardInput) -> Iterator[GuardResult]:
-    """Changes that were held, refused or left out by ``--only`` when the pass began wait for the next one, whatever the
-    guard decides by now. The pass may have ended the reason itself, such as the providerID of a Node or the owner of a
-    load balancer, and its plan did not show them as done. Results have the name of the guard that withheld them."""
+    """Changes that the first pass of a chain held, refused or left out by ``--only`` wait for the next chain, whatever
+    the guard decides by now. The chain may have ended the reason itself, such as the providerID of a Node or the owner
+    of a load balancer, and its first plan did not show them as done. Results have the name of the guard that withheld
+    them."""
     for key, rule in view.setbacks.withheld.items():
         if key in view.plan.by_key:
             yield GuardResult.of(WITHHELD_BEFORE, (key,), guard=rule, due_in_s=0.0)

@@ -6,7 +6,7 @@
 | all wait that depend on it, and for which alone it is made | ``Kind.serves`` |
 | one waits that restores what it removes | ``Kind.restored_by`` |
 
-They are followed from change to change, so that no filter, guard or round of a pass does half of anything.
+They are followed from change to change, so that no filter, guard or pass does half of anything.
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping

@@ -58,7 +58,7 @@ def load_balancer_changes(lb: DesiredLoadBalancer, snapshot: Snapshot) -> tuple[
     ]
     lost = tuple(rows.LOST_BY_ADOPTION.text(part=" ".join(c.key.parts)) for c in parts if c.verb is Verb.REMOVE)
     adopt = [replace(change, consequences=lost) for change in adopt]
-    status = status_changes(lb, present, adopted, parts, in_next_round=bool(claims))
+    status = status_changes(lb, present, adopted, parts, in_next_pass=bool(claims))
     return (*claims, *issue, *in_sequence([*adopt, *parts], present, lb.size.type or present.type), *status)
 
 
@@ -149,7 +149,7 @@ def status_changes(
     needed: tuple[str, ...],
     parts: Sequence[Change],
     *,
-    in_next_round: bool = False,
+    in_next_pass: bool = False,
 ) -> Iterator[Change]:
     """The status of the Service, if it has to change: known after the changes of these ``parts`` if it follows from
     them, so that it is written once; else as the load balancer is. Parts that failed are not waited for while it is
@@ -158,7 +158,7 @@ def status_changes(
         return
     due = _due_ingress(lb, present, lb.service.ingress)
     published = lb.service.ingress if isinstance(due, Unmanaged) else due
-    is_right = in_next_round or isinstance(due, Unmanaged)
+    is_right = in_next_pass or isinstance(due, Unmanaged)
     tried = parts if is_right else [part for part in parts if part.key not in lb.failed]
     if publishes_otherwise(lb, present, tried, published):
         later = _published(lb, KNOWN_AFTER_APPLY, rows.PUBLISHED_AFTERWARDS.text(balancer=present.id), needed)

@@ -137,7 +137,7 @@ def _troubles(changes: tuple[Change, ...], notes: tuple[Note, ...]) -> Iterator[
 
 
 def _is_done(change: Change) -> bool:
-    """Whether the change is applied in this very round."""
+    """Whether the change is applied in this very pass."""
     return change.decision.verdict is Verdict.ALLOWED and change.is_known
 
 

@@ -227,7 +227,7 @@ class _Parts:
 
     def moved(self, networks: Sequence[Change], planned: Collection[str]) -> Iterator[Change]:
         """Targets that stay, and yet are lost with the attachment to a network. They are added again right after the
-        next attachment: until a later round none would serve. Targets that cannot be reached from there are removed, as
+        next attachment: until a later pass none would serve. Targets that cannot be reached from there are removed, as
         a change of the plan."""
         place, leaves = self.wanted.attachment, any(change.before is not None for change in networks)
         brings = tuple({each: None for change in networks for each in change.brings})

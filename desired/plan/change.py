@@ -207,7 +207,7 @@ class Change:
     depends_on: tuple[str, ...] = ()
     """Keys of changes that have to be done first; withheld with them."""
     follows: tuple[str, ...] = ()
-    """Keys of changes that are tried first if they are applied in the same round. They may fail."""
+    """Keys of changes that are tried first if they are applied in the same pass. They may fail."""
     conditions: tuple[ServiceCondition, ...] = field(default=(), compare=False)
     """Conditions that a write of this change takes along; they are never a difference of their own."""
     decision: GuardDecision = ALLOWED
@@ -274,7 +274,7 @@ class Change:
 
     @property
     def is_known(self) -> bool:
-        """Whether all values are known that it applies; else it waits for the next round."""
+        """Whether all values are known that it applies; else it waits for the next pass."""
         if isinstance(self.after, Listener):
             return not self.after.waits_for_certificate
         return KNOWN_AFTER_APPLY not in (self.before, self.after)

@@ -1,4 +1,5 @@
-"""Setbacks of changes: failures and reverts of earlier tries, in this pass, and in those that a loop remembers.
+"""Setbacks of changes: failures and reverts of earlier tries, in this chain of passes and in those that a loop
+remembers.
 
 They are a value beside the snapshot, as they were not observed. The planner only reads them: see
 ``desired.guards.history``.
@@ -61,10 +62,10 @@ OF_NODES, OF_ROUTES = "nodes", "routes"
 
 @dataclass(frozen=True, slots=True)
 class Setbacks:
-    """All setbacks, and the peaks of the last hour. A run of ``--once`` has those of its own pass alone."""
+    """All setbacks, and the peaks of the last hour. A run of ``--once`` has those of its own chain alone."""
 
     refused: frozenset[str] = frozenset()
-    """Keys of the changes that were refused in this pass, and of those not sent as others like them were."""
+    """Keys of the changes that were refused in this chain of passes, and of those not sent as others like them were."""
     unclear: frozenset[str] = frozenset()
     """Keys of those among them that may have been done all the same, as no answer said so."""
     suspensions: Mapping[str, Suspension] = field(default_factory=lambda: MappingProxyType({}))
@@ -72,7 +73,7 @@ class Setbacks:
     bars: Mapping[str, Bar] = field(default_factory=lambda: MappingProxyType({}))
     """By scope of changes."""
     withheld: Mapping[str, GuardName] = field(default_factory=lambda: MappingProxyType({}))
-    """Key of a change → the guard that withheld it when this pass began, for a reason that no later round ends."""
+    """Key of a change → the guard that withheld it in the chain's first pass, for a reason that no later one ends."""
 
     peaks: Mapping[Scope, frozenset[str]] = field(default_factory=lambda: MappingProxyType({}))
     """Scope → members of the population when it had most within the last hour."""

@@ -19,7 +19,7 @@ from desired.syntax.provider_id import Provider
 from desired.syntax.selector import Selector
 
 MOST_AT_ONCE = 10
-"""Requests in a round at most, whatever the number of missing servers: a pass with three rounds removes what depends on
+"""Requests in a pass at most, whatever the number of missing servers: a chain of passes removes what depends on
 thirty, and the loop continues after five seconds."""
 _FIRST_PAUSE = timedelta(seconds=30)
 _LONGEST_PAUSE = timedelta(hours=1)

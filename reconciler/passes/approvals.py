@@ -1,18 +1,17 @@
-"""Approvals in a pass: used before the changes that they let pass, noted after them, and struck at its end."""
+"""Approvals in a chain of passes: used before the changes that they let pass, and struck at its end."""
 
 import logging
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping
 
 from actuators.http.errors import ApiError
-from actuators.outcome import Applied, Failed
+from actuators.outcome import Skipped
 from desired.guards.guard import owner_in, read_name
 from desired.load_balancers.desired import DesiredLoadBalancer
 from desired.model.key import ObjectKind
 from desired.model.settings import Controller
 from desired.plan.change import Change, GuardName
-from desired.plan.grants import Grant, Here, Source
-from reconciler.passes.attempts import Attempts
+from desired.plan.grants import Here
+from reconciler.passes.chain import Chain
 from reconciler.passes.context import ApplyContext, PlanContext
 from reconciler.passes.judging import JudgedPlan
 from reconciler.telemetry.logs import pairs
@@ -20,9 +19,9 @@ from reconciler.telemetry.logs import pairs
 _log = logging.getLogger("hcloud-reconciler.approvals")
 
 
-def use_up(judged: JudgedPlan, acting: ApplyContext, attempts: Attempts) -> None:
-    """Mark as used what lets changes of this round pass. If that fails, or has to wait, the pass leaves them."""
-    todo, promised, snapshot = attempts.todo(judged.plan), list[Change](), judged.facts.snapshot
+def use_up(judged: JudgedPlan, acting: ApplyContext, chain: Chain) -> None:
+    """Mark as used what lets changes of this pass go ahead. If that fails, or has to wait, the chain leaves them."""
+    todo, promised, snapshot = chain.todo(judged.plan), list[Change](), judged.facts.snapshot
     for hold in judged.plan.holds:
         grants = [grant for grant in judged.granted.get(hold.hash, ()) if grant.is_stored]
         held = [change for change in todo if change.key in hold.keys]
@@ -40,40 +39,10 @@ def use_up(judged: JudgedPlan, acting: ApplyContext, attempts: Attempts) -> None
             except ApiError as error:
                 why = f"its approval could not be marked as used: {error}"
         for change in held if why else ():
-            attempts.withdraw(change, why)
+            chain.add(change, Skipped(why, is_final=True))
 
 
-@dataclass(slots=True)
-class ApprovedChanges:
-    """The changes and differences that approvals have let pass in one pass."""
-
-    changes: dict[GuardName, list[Change]] = field(default_factory=dict)
-    """Rule → the changes of its approved holds that were made, or tried."""
-    names: frozenset[str] = frozenset()
-    """The names of the differences."""
-
-    def note(self, judged: JudgedPlan, attempts: Attempts) -> None:
-        """Add a round with this plan, after which the pass has made these ``attempts``."""
-        self.names |= _names_left(judged)
-        holds = [hold for hold in judged.plan.holds if hold.approved]
-        tried = attempts.tried() if holds else ()
-        ended = [line.change for line in tried if isinstance(line.outcome, Applied | Failed)]
-        for hold in holds:
-            self.changes.setdefault(hold.rule, []).extend(change for change in ended if change.key in hold.keys)
-
-
-def _names_left(judged: JudgedPlan) -> frozenset[str]:
-    """The names of the differences that approvals go on to let pass."""
-    return frozenset(name for grants in judged.granted.values() for grant in grants for name in grant.left)
-
-
-def grants_for_the_pass(judged: JudgedPlan) -> Iterable[Grant]:
-    """Grants of all differences of approved holds: a round that makes some of them lets the pass make the others."""
-    names = {name for hold in judged.plan.holds if hold.approved for name in hold.names}
-    return (Grant(Source.ANSWER, name) for name in sorted(names))
-
-
-def strike(approved: ApprovedChanges, judged: JudgedPlan, context: PlanContext, acting: ApplyContext) -> None:
+def strike(chain: Chain, judged: JudgedPlan, context: PlanContext, acting: ApplyContext) -> None:
     """Strike approved differences that this reading shows done: of the network, or of a Node or Service that is there
     and could be planned whole."""
     snapshot, services = judged.facts.snapshot, judged.facts.desired.services
@@ -94,7 +63,7 @@ def strike(approved: ApprovedChanges, judged: JudgedPlan, context: PlanContext, 
 
     try:
         acting.approvals.strike(
-            approved.names | _names_left(judged), is_done, Here.of(snapshot), looks=context.records.lasts
+            chain.names | judged.names_left, is_done, Here.of(snapshot), looks=context.records.lasts
         )
     except ApiError as error:
         _log.warning("approvals are not struck %s", pairs(why=str(error)))

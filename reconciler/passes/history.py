@@ -11,14 +11,13 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
-from actuators.outcome import Applied, Failed, Skipped
+from actuators.outcome import NOT_SEEN, Applied, Failed, Skipped
 from desired.guards.guard import GuardInput
 from desired.guards.history import mark_in, narrow_scope_of, scope_of
 from desired.guards.peaks import Peak, headcounts, peaks_after
 from desired.model.snapshot import Snapshot
 from desired.plan.change import Change, GuardName
 from desired.plan.setbacks import OF_NODES, OF_ROUTES, SUSPENDED_S, WINDOW_S, Bar, Scope, Setbacks, Suspension
-from reconciler.passes.attempts import NOT_SEEN
 from reconciler.result import Line, Report, is_incomplete
 
 FIRST_RETRY_S = 1.0

@@ -50,10 +50,15 @@ class JudgedPlan:
     """A sentence on each key of ``--only`` that names nothing."""
 
     @property
+    def names_left(self) -> frozenset[str]:
+        """The names of the differences that used approvals go on to let pass."""
+        return frozenset(name for grants in self.granted.values() for grant in grants for name in grant.left)
+
+    @property
     def withheld(self) -> Mapping[str, GuardName]:
         """Key of each change that a person would have to approve or that is refused, or that comes after one, or after
         what ``--only`` leaves out → the guard that withholds it. What waits for anything else may become possible in a
-        later round."""
+        later pass."""
         decisions = {change.key: change.decision for change in self.plan.changes}
         stands = (Verdict.HELD, Verdict.REFUSED)
         rules = {each.rule for each in decisions.values() if each.verdict in stands}
@@ -68,8 +73,8 @@ def judge_world(
     on whose absence it rests are asked for by id, and what the cluster remembers of its project. Never raises an
     ApiError.
 
-    No server is asked for twice in a pass, and those for which there was no room at first are asked for after each
-    round. The plan that asks knows no answers: these must not decide which servers are still of interest. What is
+    No server is asked for twice in a chain, and those for which there was no room at first are asked for in its later
+    passes. The plan that asks knows no answers: these must not decide which servers are still of interest. What is
     remembered is asked for first: it tells whether an answer is that of the cluster's own project.
     """
     readers, settings = context.readers, context.settings

@@ -1,10 +1,10 @@
-"""One pass: look, plan, judge and write, until nothing is left that this pass can do.
+"""One pass: look, plan, judge, write. A pass that has written is followed by another at once: see ``chain``.
 
-``plan_once`` and ``explain_once`` only read; ``converge`` also acts. Whether a run may write is decided in
-``reconciler.runtime``.
+``plan_once`` and ``explain_once`` only read; ``converge`` is a chain of passes that act. Whether a run may write is
+decided in ``reconciler.runtime``.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 
@@ -15,15 +15,13 @@ from desired.health.state import States
 from desired.model.key import Key, ObjectKind
 from desired.model.settings import Policy
 from desired.model.snapshot import Snapshot
-from desired.plan.change import Change, Plan
+from desired.plan.change import Change
 from desired.plan.grants import Here
-from desired.plan.notes import Note
 from desired.plan.ordering import bridged, urgent
-from desired.section import Section
 from reconciler.observe.servers_by_id import MOST_AT_ONCE
 from reconciler.observe.world import Observation, look, look_again
-from reconciler.passes.approvals import ApprovedChanges, grants_for_the_pass, strike, use_up
-from reconciler.passes.attempts import Attempts
+from reconciler.passes.approvals import strike, use_up
+from reconciler.passes.chain import Chain
 from reconciler.passes.context import ApplyContext, PlanContext
 from reconciler.passes.judging import JudgedPlan, judge_world
 from reconciler.passes.reporting import (
@@ -35,7 +33,7 @@ from reconciler.passes.reporting import (
     with_cost,
     with_states,
 )
-from reconciler.result import Explained, Line, Report, is_incomplete, is_read
+from reconciler.result import Explained, Line, Report, is_incomplete
 from reconciler.telemetry.announcements import (
     MOST_EVENTS,
     at_most,
@@ -46,16 +44,13 @@ from reconciler.telemetry.announcements import (
     warnings_on_states,
 )
 
-ROUNDS = 3
-"""How often a pass plans and applies: a round for what is known, one for what the first brought to light, one spare."""
-
 
 def plan_once(context: PlanContext) -> Report:
     """The plan of the present state. Sends only reads; never raises an ApiError."""
     try:
         observation = look(context.readers, context.settings, None if context.is_alone else context.namespace)
     except ApiError as error:
-        return report_of_error(context, error, Attempts())
+        return report_of_error(context, error)
     judged = judge_world(context, observation, context.history.setbacks())
     report = with_states(context, report_of(context, judged), judged)
     return with_cost(context, report, observation.snapshot, acts=False, may_ask=is_reachable(observation))
@@ -69,7 +64,7 @@ def explain_once(context: PlanContext, key: Key, *, is_kind_known: bool = True) 
     try:
         observation = look(context.readers, context.settings, context.namespace)
     except ApiError as error:
-        return Explained(key, report_of_error(context, error, Attempts()))
+        return Explained(key, report_of_error(context, error))
     judged = judge_world(context, observation, context.history.setbacks())
     report = with_states(context, report_of(context, judged), judged)
     key = key if is_kind_known else _found(key, observation.snapshot)
@@ -91,55 +86,50 @@ def _found(key: Key, snapshot: Snapshot) -> Key:
 
 
 def converge(context: PlanContext, acting: ApplyContext) -> Report:
-    """The report of a whole pass: what was applied, and what is left in a plan that was observed afterwards.
+    """The report of a chain of passes: what was applied, and what is left in a plan that was observed afterwards.
 
     Never raises an ApiError. If the state cannot be observed any more after a write, that is an error, and what was
     written is still in the report.
     """
     if context.settings.policy is not Policy.OBSERVE:  # such a pass writes no record either
         context = replace(context, uses=acting.approvals)
-    attempts, approved, ended = Attempts(), ApprovedChanges(), acting.under_way.begin_pass()
-    for change, outcome in ended:
-        attempts.add(change, outcome)
-    setbacks = context.history.setbacks()
+    chain, judged = Chain(context.history.setbacks()), None
+    for change, outcome in (ended := acting.under_way.begin_chain()):
+        chain.add(change, outcome)
     try:
         observation = look(context.readers, context.settings, context.namespace)
-    except ApiError as error:
-        return report_of_error(context, error, attempts)
-    for change, outcome in ended:
-        tell_outcome(acting, observation.snapshot, change, outcome)
-    judged = judge_world(context, observation, setbacks)
-    read = judged.facts.snapshot
-    first = replace(read, nodes=Section())
-    agreement, here = context.agreement, Here.of(read)
-    if refused := agreement.why_void(here) or agreement.why_inexact(judged.plan):
-        report = with_states(context, report_of(context, judged), judged)
-        return replace(report, errors=(*report.errors, refused))
-    # Said of the plan as the pass began: what it removes since, or does of what was agreed to, was there then.
-    not_found, notes = judged.not_found, agreement.no_longer_planned(judged.whole) if is_read(read) else ()
-    setbacks = replace(setbacks, withheld=judged.withheld)
-    for turn in range(ROUNDS):
-        if fatal_errors(judged.observation, judged.plan) or is_over(judged.plan, attempts, acting, turn):
-            break
-        is_last = turn == ROUNDS - 1
-        kinds = apply_round(judged, acting, attempts, is_last=is_last)
-        approved.note(judged, attempts)
-        context = replace(context, flagged=(*context.flagged, *grants_for_the_pass(judged)))
-        try:
+        for change, outcome in ended:
+            tell_outcome(acting, observation.snapshot, change, outcome)
+        judged = judge_world(context, observation, chain.met)
+        agreement, here = context.agreement, Here.of(judged.facts.snapshot)
+        if refused := agreement.why_void(here) or agreement.why_inexact(judged.plan):
+            report = with_states(context, report_of(context, judged), judged)
+            return replace(report, errors=(*report.errors, refused))
+        chain.begin(judged, agreement)
+        while goes_on(judged, chain, acting):
+            kinds = write(judged, chain, acting)
             observation = _look_again(context, judged, kinds)
-        except ApiError as error:
-            report = report_of_error(context, error, attempts, first)
-            context.history.let_go(approved.changes)
-            return replace(report, snapshot=judged.facts.snapshot, facts=judged.facts)
-        del judged  # with the Nodes in it, which were read anew, and are kept once
-        most = 0 if is_last else MOST_AT_ONCE  # after the last round nothing would come of an answer
-        met = replace(setbacks, refused=attempts.failed, unclear=attempts.unclear)
-        judged = judge_world(context, observation, met, most=most)
-    return _ended(context, acting, attempts, approved, replace(judged, not_found=not_found), first, notes)
+            judged = None  # with the Nodes in it, which were read anew, and are kept once
+            allowing = replace(context, flagged=(*context.flagged, *chain.grants))
+            most = MOST_AT_ONCE if chain.may_write else 0  # after the last writes nothing would come of an answer
+            judged = judge_world(allowing, observation, chain.met, most=most)
+    except ApiError as error:
+        context.history.let_go(chain.let_pass)
+        return report_of_error(context, error, chain, judged)
+    return _ended(context, acting, chain, judged)
+
+
+def goes_on(judged: JudgedPlan, chain: Chain, acting: ApplyContext) -> bool:
+    """Whether the pass with this plan writes, and calls the next one. It does not if the run is stopped, if nothing is
+    left to do, or if something has come up and no urgent changes are left."""
+    if not chain.may_write or acting.stop.is_set() or fatal_errors(judged.observation, judged.plan):
+        return False
+    todo = chain.todo(judged.plan)
+    return bool(urgent(todo) if chain.writes and acting.is_called() else todo)
 
 
 def _look_again(context: PlanContext, judged: JudgedPlan, kinds: frozenset[str]) -> Observation:
-    """What is there after a round with changes of these ``kinds``. What the round has written is no witness of whose
+    """What is there after a pass with changes of these ``kinds``. What the chain has written is no witness of whose
     project it is. Raises an ApiError when Nodes cannot be read."""
     before = judged.observation
     if before.snapshot.at_first is None:
@@ -147,33 +137,23 @@ def _look_again(context: PlanContext, judged: JudgedPlan, kinds: frozenset[str])
     return look_again(context.readers, before, context.settings, kinds)
 
 
-def is_over(plan: Plan, attempts: Attempts, acting: ApplyContext, turn: int) -> bool:
-    """Whether the pass ends before its round number ``turn``, from 0: it is stopped, there is nothing left to do, or
-    something has come up and no urgent changes are left."""
-    if acting.stop.is_set():
-        return True
-    todo = attempts.todo(plan)
-    return not (urgent(todo) if turn and acting.is_called() else todo)
+def write(judged: JudgedPlan, chain: Chain, acting: ApplyContext) -> frozenset[str]:
+    """Apply what can be done now, keep in the ``chain`` how each change ended, and return the kinds that were tried.
 
-
-def apply_round(
-    judged: JudgedPlan, acting: ApplyContext, attempts: Attempts, *, is_last: bool = False
-) -> frozenset[str]:
-    """Apply what can be done now, note in ``attempts`` how each change ended, and return the kinds that were tried.
-
-    An approval that is needed is marked as used before, so that it counts once. The round gives way when another pass
-    is called for, and a series of preemptible changes also when it alone keeps the next round from beginning. Approved
-    changes are carried out completely, unless one of them does not end.
+    An approval that is needed is marked as used before, so that it counts once. The pass gives way when another one is
+    called for, and a series of preemptible changes also when it alone keeps the chain's next pass from beginning.
+    Approved changes are carried out completely, unless one of them does not end.
     """
+    chain.writes += 1
     snapshot = judged.facts.snapshot
-    use_up(judged, acting, attempts)
-    todo = bridged(attempts.todo(judged.plan), judged.plan)
+    use_up(judged, acting, chain)
+    todo = bridged(chain.todo(judged.plan), judged.plan)
     acting.progress.begin(todo)
     done = partial(tell_outcome, acting, snapshot)
     pressure = Pressure(
         acting.under_way,
         acting.is_called,
-        is_awaited=not is_last and attempts.has_more(judged.plan),
+        is_awaited=chain.may_write and chain.has_more(judged.plan),
         # What was approved together is made together: a load balancer is not left between two networks.
         bound=frozenset(key for hold in judged.plan.holds if hold.approved for key in hold.keys),
     )
@@ -185,46 +165,39 @@ def apply_round(
             stop=acting.stop,
             done=done,
             pressure=pressure,
-            barred=attempts.barred,
+            barred=chain.barred,
         )
     finally:
         acting.progress.end()
     for change in todo:
-        attempts.add(judged.plan.by_key[change.key], outcomes[change.key])
+        chain.add(judged.plan.by_key[change.key], outcomes[change.key])
     ended = tuple(acting.under_way.ended())
     for change, outcome in ended:
-        attempts.add(change, outcome)
+        chain.add(change, outcome)
         done(change, outcome)
+    chain.add_approved(judged)
     tried = [change for change in todo if not isinstance(outcomes[change.key], Skipped)]
     return frozenset(change.kind for change in (*tried, *(change for change, _ in ended)))
 
 
-def _ended(
-    context: PlanContext,
-    acting: ApplyContext,
-    attempts: Attempts,
-    approved: ApprovedChanges,
-    judged: JudgedPlan,
-    first: Snapshot,
-    notes: Sequence[Note],
-) -> Report:
-    """The report of a pass that began with the reading ``first`` and these notes; all of it is told and remembered."""
-    seen = report_of(context, judged)
-    seen = replace(seen, notes=(*seen.notes, *notes))
+def _ended(context: PlanContext, acting: ApplyContext, chain: Chain, judged: JudgedPlan) -> Report:
+    """The report of a chain whose last pass has this plan; all of it is told and remembered."""
+    seen = report_of(context, replace(judged, not_found=chain.not_found))
+    seen = replace(seen, notes=(*seen.notes, *chain.notes))
     is_whole = not is_incomplete(seen)
-    tried = attempts.as_seen(judged.plan, is_whole=is_whole)
-    lines = attempts.lines(judged.plan, _left(attempts, judged, acting), is_whole=is_whole)
+    tried = chain.attempted(judged.plan if is_whole else None)
+    lines = chain.lines(judged.plan, _left(chain, judged, acting), is_whole=is_whole)
     report = with_states(context, replace(seen, lines=lines), judged)
-    tell_of_pass(context, acting, tried, first, judged, report.states)
+    tell_of_pass(context, acting, tried, chain.first or judged.facts.snapshot, judged, report.states)
     if is_whole and context.uses is not None:
-        strike(approved, judged, context, acting)
-    context.history.let_go(approved.changes)
+        strike(chain, judged, context, acting)
+    context.history.let_go(chain.let_pass)
     is_stopped = acting.stop.is_set()
     if not is_stopped and not context.only:
         has_changed = any(isinstance(line.outcome, Applied) for line in tried)
         context.records.project.keep(judged.facts.snapshot, has_changed=has_changed)
     may_ask = is_reachable(judged.observation) and not is_stopped
-    return with_cost(context, report, first, acts=True, may_ask=may_ask)
+    return with_cost(context, report, chain.first, acts=True, may_ask=may_ask)
 
 
 def tell_outcome(acting: ApplyContext, snapshot: Snapshot, change: Change, outcome: Outcome) -> None:
@@ -260,10 +233,10 @@ def tell_of_pass(
         acting.node_conditions.write(tuple(acting.node_conditions.due(told, tried)))
 
 
-def _left(attempts: Attempts, judged: JudgedPlan, acting: ApplyContext) -> Callable[[Change], Outcome | None]:
+def _left(chain: Chain, judged: JudgedPlan, acting: ApplyContext) -> Callable[[Change], Outcome | None]:
     """The outcome of a change that is allowed and was not carried out."""
     if acting.stop.is_set():
         return lambda _change: Skipped(STOPPED)
     if fatal_errors(judged.observation, judged.plan):
         return lambda _change: None
-    return attempts.left(judged.plan)
+    return chain.left(judged.plan)

@@ -1,11 +1,11 @@
 """Report of a pass: its changes with their outcomes, its errors, its cost and its requests."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from dataclasses import replace
 
 from actuators.http.errors import ApiError, Denied, Throttled
 from actuators.outcome import Applied, Failed, Skipped
-from desired.guards.history import bars_of, narrow_scope_of, scope_of, suspension_of
+from desired.guards.history import bars_of, suspension_of
 from desired.health import states_of
 from desired.model.price import Cost
 from desired.model.snapshot import Snapshot
@@ -14,7 +14,7 @@ from desired.plan.notes import NoteKind
 from desired.plan.setbacks import Setbacks
 from desired.section import Absent
 from reconciler.observe.world import Observation, Readers
-from reconciler.passes.attempts import Attempts
+from reconciler.passes.chain import Chain
 from reconciler.passes.context import PlanContext
 from reconciler.passes.judging import JudgedPlan
 from reconciler.result import Line, MonthlyCost, Report, Requests
@@ -54,11 +54,15 @@ def with_states(context: PlanContext, report: Report, judged: JudgedPlan) -> Rep
     return replace(report, states=context.records.status.dated(states, judged.facts.snapshot.taken_at))
 
 
-def report_of_error(context: PlanContext, error: ApiError, attempts: Attempts, first: Snapshot | None = None) -> Report:
-    """The report of a pass that could not observe the state, whatever it had done until then; ``first`` is what it had
-    read at its beginning."""
-    report = replace(context.blank, lines=attempts.tried(), errors=(str(error),), settings=context.settings)
-    return with_cost(context, report, first, acts=True, may_ask=False)
+def report_of_error(
+    context: PlanContext, error: ApiError, chain: Chain | None = None, judged: JudgedPlan | None = None
+) -> Report:
+    """The report of a pass that could not observe the state, whatever its ``chain`` had done until then; ``judged`` is
+    the plan of the pass before it."""
+    chain = chain or Chain()
+    report = replace(context.blank, lines=chain.attempted(), errors=(str(error),), settings=context.settings)
+    report = with_cost(context, report, chain.first, acts=True, may_ask=False)
+    return report if judged is None else replace(report, snapshot=judged.facts.snapshot, facts=judged.facts)
 
 
 def with_cost(context: PlanContext, report: Report, before: Snapshot | None, *, acts: bool, may_ask: bool) -> Report:
@@ -94,8 +98,7 @@ def as_tried(
     plan: Plan, tried: Collection[Line], snapshot: Snapshot, setbacks: Setbacks
 ) -> tuple[Plan, tuple[Line, ...]]:
     """The judged ``plan`` as if backed-off changes were allowed, and what was ``tried``, as if they were among it."""
-    refused = {o.bars: o.error for o in (line.outcome for line in tried) if isinstance(o, Failed) and o.bars}
-    tried = tuple(_as_refused(line, refused) for line in tried)
+    tried = tuple(map(_as_refused, tried))
     if not setbacks.suspensions and not setbacks.bars:
         return plan, tried
     known = {line.change.key for line in tried}
@@ -114,12 +117,12 @@ def as_tried(
     return Plan(changes, plan.notes, plan.holds), (*tried, *backed_off, *barred)
 
 
-def _as_refused(line: Line, refused: Mapping[str, str]) -> Line:
+def _as_refused(line: Line) -> Line:
     """A change that was not sent because Hetzner refuses others like it counts as refused for those who wait."""
-    outcome, scopes = line.outcome, (scope_of(line.change), narrow_scope_of(line.change))
-    if not isinstance(outcome, Skipped) or not outcome.is_final:
-        return line
-    return Line(line.change, Failed(next((refused[scope] for scope in scopes if scope in refused), outcome.reason)))
+    match line.outcome:
+        case Skipped(refusal=error) if error:
+            return Line(line.change, Failed(error))
+    return line
 
 
 _NEEDED = ("servers", "network")

@@ -14,8 +14,7 @@ from desired.plan.change import Change, Verdict
 from hcloud_sandbox.clock import SimulatedClock
 from hcloud_sandbox.hetzner import HetznerOptions, HetznerSimulator
 from kubernetes_double import KubernetesSimulator
-from reconciler.passes.attempts import NO_ROUND_LEFT
-from reconciler.passes.one_pass import ROUNDS
+from reconciler.passes.chain import NO_PASS_LEFT, PASSES
 from reconciler.result import Report
 from tests.property.balancer_worlds import (
     CLUSTER_UID,
@@ -86,11 +85,11 @@ def test_a_pass_of_three_rounds_leaves_nothing_to_do(world: World, options: Hetz
     may_go_next = ("project-anchor", "target-floor", "foreign-owner")
     held = {line.change.key for line in report.lines if line.change.decision.rule in may_go_next}
     switched = {line.change.owner for line in report.lines if line.change.kind == "lb.target"}
-    too_late = {line.change.key for line in report.lines if line.outcome == NO_ROUND_LEFT}
+    too_late = {line.change.key for line in report.lines if line.outcome == NO_PASS_LEFT}
     left = [change for change in may_be_made(run) if change.key not in held]
     assert [(c.key, c.reason) for c in left if c.owner not in switched or c.key not in too_late] == []
     if left:
-        assert run.ears.begun == ROUNDS
+        assert run.ears.begun == PASSES - 1
         run.converge()
         assert [(change.key, change.reason) for change in may_be_made(run)] == []
 

@@ -25,7 +25,7 @@ from desired.plan.ordering import bridged, in_order
 from desired.plan.setbacks import NO_SETBACKS
 from desired.planner import compute_desired, diff
 from reconciler.observe.world import observe_world
-from reconciler.passes.attempts import Attempts
+from reconciler.passes.chain import Chain
 from reconciler.runtime import actuators_with
 from tests.property.plan_worlds import PlanWorld, plan_worlds
 from tests.property.test_plan_truth import WORLDS, a_run
@@ -53,7 +53,7 @@ class _Steps:
             Writers(reader, self.run.writer, actions, self.run.readers.kubernetes),
             self.run.sim.robot_reader(),
         )
-        self._attempts = Attempts()
+        self._chain = Chain()
 
     def look(self) -> Snapshot:
         """The world, read whole."""
@@ -67,16 +67,16 @@ class _Steps:
         return judge(facts, [hold.hash for hold in judge(facts).holds])
 
     def ready(self, plan: Plan) -> list[Change]:
-        """The changes that a round would begin with, whatever it has tried before. One that comes after another of them
-        is planned from what that one leaves."""
-        todo = bridged(self._attempts.todo(plan), plan)
+        """The changes that a pass would begin with, whatever its chain has tried before. One that comes after another
+        of them is planned from what that one leaves."""
+        todo = bridged(self._chain.todo(plan), plan)
         waiting = {change.key for change in todo}
         return [change for change in todo if waiting.isdisjoint((*change.depends_on, *change.follows))]
 
     def make(self, change: Change, snapshot: Snapshot) -> bool:
         """Apply one change. Returns whether it is done."""
         outcome = apply([change], snapshot, self._actuators, stop=threading.Event())[change.key]
-        self._attempts.add(change, outcome)
+        self._chain.add(change, outcome)
         return isinstance(outcome, Applied)
 
 

@@ -5,11 +5,10 @@ from dataclasses import dataclass
 from hypothesis import given
 from hypothesis import strategies as st
 
-from actuators.outcome import Applied, Failed, Outcome, Pending
+from actuators.outcome import NOT_SEEN, Applied, Failed, Outcome, Pending
 from desired.guards.history import mark_of
 from desired.plan.change import Change, GuardName
 from desired.plan.setbacks import SUSPENDED_S
-from reconciler.passes.attempts import NOT_SEEN
 from reconciler.passes.history import LONGEST_RETRY_S, History
 from reconciler.result import Line, Report
 from tests.builders import a_change, an_identity

@@ -149,8 +149,8 @@ def test_its_object_is_left_alone_until_it_ends(rounds: Rounds) -> None:
     changes = [of_balancer("a", "/type", "lb.type"), of_balancer("b")]
     outcomes = rounds.carry_out(second, *changes)
     assert [outcomes[change.key] for change in changes] == [OVERTAKEN, Applied()]
-    assert list(rounds.under_way.begin_pass()) == [(of_balancer("a"), Applied())]
-    assert list(rounds.under_way.begin_pass()) == []
+    assert list(rounds.under_way.begin_chain()) == [(of_balancer("a"), Applied())]
+    assert list(rounds.under_way.begin_chain()) == []
     assert second.done == ["load_balancer/ns/b"]
 
 

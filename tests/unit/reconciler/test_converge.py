@@ -6,9 +6,8 @@ import pytest
 
 from actuators.http.retry import PATIENT
 from actuators.nodes import NODE_ACTUATORS, NodeTask
-from actuators.outcome import STOPPED, Applied, Failed, Pending, Skipped
+from actuators.outcome import NOT_SEEN, STOPPED, Applied, Failed, Pending, Skipped
 from desired.model.settings import Policy, Settings
-from reconciler.passes.attempts import NOT_SEEN
 from reconciler.result import Requests, Result
 from tests.support.passes import Run, initialized
 from tests.support.rows import rows

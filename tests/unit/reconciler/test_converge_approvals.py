@@ -164,7 +164,7 @@ def test_an_approval_waits_for_room_in_the_call_budget(simulate: Callable[..., S
     assert run.sim.balancers()[0]["labels"] != {}
 
 
-def test_what_is_held_at_first_is_done_in_no_round(simulate: Callable[..., Simulation]) -> None:
+def test_what_is_held_at_first_is_done_in_no_later_pass(simulate: Callable[..., Simulation]) -> None:
     """A load balancer leads to a server that has lost its Node, and there is hardly another one: its removal is held.
     Two Nodes that join in the same pass are reason enough for the guard; yet that is what the pass itself has done, so
     only the next one judges by it. The plan told the truth."""
@@ -193,7 +193,7 @@ def test_what_is_held_at_first_is_done_in_no_round(simulate: Callable[..., Simul
     assert not is_target()
 
 
-def test_what_is_refused_at_first_is_done_in_no_round(simulate: Callable[..., Simulation]) -> None:
+def test_what_is_refused_at_first_is_done_in_no_later_pass(simulate: Callable[..., Simulation]) -> None:
     """A Service asks by name for the load balancer of another one, which is being deleted and leaves it behind, empty.
     The plan refuses that; so it is taken over by the next pass, whose plan shows it."""
     retained = annotated(name="shared") | {"hcloud-reconciler/deletion-policy": "retain"}

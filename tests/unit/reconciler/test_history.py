@@ -5,13 +5,12 @@ from dataclasses import replace
 
 import pytest
 
-from actuators.outcome import PREEMPTED, STOPPED, Applied, Failed, Outcome, Pending, Skipped
+from actuators.outcome import NOT_SEEN, PREEMPTED, STOPPED, Applied, Failed, Outcome, Pending, Skipped
 from desired.guards.history import mark_of, scope_of, suspension_of
 from desired.plan.change import Change, GuardDecision, GuardName, Verdict
 from desired.plan.kinds import ChangeKind, Verb
 from desired.plan.setbacks import Suspension
 from desired.section import Section
-from reconciler.passes.attempts import NOT_SEEN
 from reconciler.passes.history import MOST_TRAILS, History
 from reconciler.result import Line, Report
 from tests.balancers import a_service

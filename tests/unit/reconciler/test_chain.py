@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from actuators.outcome import STOPPED, Applied, Failed, Outcome, Pending, Skipped
+from actuators.outcome import NOT_SEEN, STOPPED, Applied, Failed, Outcome, Pending, Skipped
 from desired.guards.guard import GuardInput
 from desired.model.load_balancer import KNOWN_AFTER_APPLY
 from desired.model.service import Ingress
@@ -15,8 +15,7 @@ from desired.plan.kinds import ChangeKind, Verb
 from desired.plan.setbacks import NO_SETBACKS
 from desired.planner import DesiredState
 from reconciler.observe.world import Observation
-from reconciler.passes.approvals import ApprovedChanges
-from reconciler.passes.attempts import NO_ROUND_LEFT, NOT_LISTED, NOT_SEEN, Attempts
+from reconciler.passes.chain import NO_PASS_LEFT, NOT_LISTED, Chain
 from reconciler.passes.judging import JudgedPlan
 from reconciler.result import Line
 from tests.builders import a_change, a_snapshot
@@ -24,7 +23,7 @@ from tests.support.keys import key_of
 from tests.support.rows import rows
 
 A, B, C = "node/a", "node/b", "node/c"
-WITHDRAWN = "its approval could not be marked as used: 403"
+WITHDRAWN = Skipped("its approval could not be marked as used: 403", is_final=True)
 AFTER_A = Skipped("blocked by node/a (not applied)")
 OVERTAKEN, THROTTLED, REFUSED = Pending("moved on"), Pending("slow down", 7.0), Failed("wrong")
 LOST = Failed("no answer", 1.0)
@@ -36,23 +35,23 @@ THIRD = a_change(C, depends_on=(B,))
 STATUS = a_change("service/ns/web/status", "service.status", before=(), after=(PUBLIC,))
 
 
-def after(*rounds: Mapping[str, Outcome], plan: Plan | None = None) -> Attempts:
+def after(*rounds: Mapping[str, Outcome], plan: Plan | None = None) -> Chain:
     """A pass that has tried changes of ``plan``, with these endings in each round."""
     known = plan or Plan((FIRST, SECOND, THIRD))
-    attempts = Attempts()
+    chain = Chain()
     for endings in rounds:
         for key, outcome in endings.items():
-            attempts.add(known.by_key[key], outcome)
-    return attempts
+            chain.add(known.by_key[key], outcome)
+    return chain
 
 
 def keys(changes: Sequence[Change]) -> list[str]:
     return [change.key for change in changes]
 
 
-def said(attempts: Attempts, plan: Plan) -> dict[str, Outcome | None]:
+def said(chain: Chain, plan: Plan) -> dict[str, Outcome | None]:
     """Key → what the report of a pass says whose rounds are over."""
-    return {line.change.key: line.outcome for line in attempts.lines(plan, attempts.left(plan))}
+    return {line.change.key: line.outcome for line in chain.lines(plan, chain.left(plan))}
 
 
 @pytest.mark.parametrize(
@@ -70,9 +69,9 @@ def test_what_is_tried_again(outcome: Outcome, tried_again: bool) -> None:
     """A change that is planned again is tried again only when it was overtaken, or was not tried at all."""
     plan = Plan((FIRST,))
 
-    attempts = after({A: outcome}, plan=plan)
+    chain = after({A: outcome}, plan=plan)
 
-    assert keys(attempts.todo(plan)) == ([A] if tried_again else [])
+    assert keys(chain.todo(plan)) == ([A] if tried_again else [])
 
 
 @rows(
@@ -93,12 +92,14 @@ def test_what_is_tried_next(rounds: Sequence[Mapping[str, Outcome]], todo: list[
 
 def test_what_was_withdrawn_is_not_tried_in_this_pass() -> None:
     plan = Plan((FIRST, SECOND, THIRD))
-    attempts = Attempts()
-    attempts.withdraw(FIRST, WITHDRAWN)
+    chain = Chain()
+    chain.add(FIRST, WITHDRAWN)
 
-    assert attempts.todo(plan) == ()
-    assert attempts.failed == frozenset()  # a route whose approval is kept was not refused: its Node stays open to pods
-    assert said(attempts, plan) == {A: Skipped(WITHDRAWN), B: AFTER_A, C: Pending("blocked by node/b (waiting)")}
+    assert chain.todo(plan) == ()
+    assert (
+        chain.met.refused == frozenset()
+    )  # a route whose approval is kept was not refused: its Node stays open to pods
+    assert said(chain, plan) == {A: WITHDRAWN, B: AFTER_A, C: Pending("blocked by node/b (waiting)")}
 
 
 @rows(
@@ -115,20 +116,20 @@ def test_what_was_withdrawn_is_not_tried_in_this_pass() -> None:
 @pytest.mark.parametrize("outcome", [Applied(), REFUSED])
 def test_another_end_is_another_change(now: Change, outcome: Outcome, tried_again: bool) -> None:
     """The status of a Service is written with public addresses, and in the next round with the private one as well."""
-    attempts = after({STATUS.key: outcome}, plan=Plan((STATUS,)))
+    chain = after({STATUS.key: outcome}, plan=Plan((STATUS,)))
 
-    assert keys(attempts.todo(Plan((now,)))) == ([STATUS.key] if tried_again else [])
+    assert keys(chain.todo(Plan((now,)))) == ([STATUS.key] if tried_again else [])
 
 
 def test_an_end_that_was_written_is_not_written_twice() -> None:
     """A stale reading does not make a pass write to and fro."""
     more = replace(STATUS, before=(PUBLIC,), after=(PUBLIC, PRIVATE))
-    attempts = after({STATUS.key: Applied()}, plan=Plan((STATUS,)))
-    attempts.add(more, Applied())
+    chain = after({STATUS.key: Applied()}, plan=Plan((STATUS,)))
+    chain.add(more, Applied())
 
     for plan in (Plan((STATUS,)), Plan((more,))):
-        assert attempts.todo(plan) == ()
-        assert said(attempts, plan) == {STATUS.key: NOT_SEEN}
+        assert chain.todo(plan) == ()
+        assert said(chain, plan) == {STATUS.key: NOT_SEEN}
 
 
 @rows(
@@ -143,12 +144,12 @@ def test_an_end_that_was_written_is_not_written_twice() -> None:
             [{A: THROTTLED, B: AFTER_A}],
             {A: THROTTLED, B: AFTER_A, C: Skipped("blocked by node/b (not applied)")},
         ),
-        "overtaken in the last round": ([{A: OVERTAKEN}], {A: OVERTAKEN, B: AFTER_A, C: NO_ROUND_LEFT}),
+        "overtaken in the last round": ([{A: OVERTAKEN}], {A: OVERTAKEN, B: AFTER_A, C: NO_PASS_LEFT}),
         "possible too late": (
             [{A: OVERTAKEN, B: AFTER_A}, {A: Applied()}],
-            {A: NOT_SEEN, B: NO_ROUND_LEFT, C: Skipped("blocked by node/b (not applied)")},
+            {A: NOT_SEEN, B: NO_PASS_LEFT, C: Skipped("blocked by node/b (not applied)")},
         ),
-        "planned too late": ([], {A: NO_ROUND_LEFT, B: NO_ROUND_LEFT, C: NO_ROUND_LEFT}),
+        "planned too late": ([], {A: NO_PASS_LEFT, B: NO_PASS_LEFT, C: NO_PASS_LEFT}),
     },
 )
 def test_what_is_said_of_what_is_planned_still(
@@ -183,7 +184,7 @@ def test_what_is_said_of_what_is_not_planned_any_more(outcome: Outcome, line: Ma
     },
 )
 def test_a_change_whose_answer_got_lost(plan: Plan, is_whole: bool, outcome: Outcome) -> None:
-    assert after({A: LOST}).as_seen(plan, is_whole=is_whole) == (Line(FIRST, outcome),)
+    assert after({A: LOST}).attempted(plan if is_whole else None) == (Line(FIRST, outcome),)
 
 
 def test_a_change_whose_answer_got_lost_where_not_everything_was_seen() -> None:
@@ -194,9 +195,9 @@ def test_a_change_whose_answer_got_lost_where_not_everything_was_seen() -> None:
 
 @pytest.mark.parametrize("outcome", [Applied(), REFUSED, LOST, OVERTAKEN, THROTTLED, AFTER_A])
 def test_what_is_said_of_a_world_that_cannot_be_seen(outcome: Outcome) -> None:
-    attempts = after({B: OVERTAKEN, A: OVERTAKEN}, {A: outcome})
+    chain = after({B: OVERTAKEN, A: OVERTAKEN}, {A: outcome})
 
-    assert [(line.change.key, line.outcome) for line in attempts.tried()] == [(A, outcome), (B, OVERTAKEN)]
+    assert [(line.change.key, line.outcome) for line in chain.attempted()] == [(A, outcome), (B, OVERTAKEN)]
 
 
 @pytest.mark.parametrize("verdict", [Verdict.WAITING, Verdict.HELD, Verdict.REFUSED])
@@ -206,32 +207,32 @@ def test_what_is_withheld_is_said_to_be_that(verdict: Verdict) -> None:
     decision = GuardDecision(verdict, GuardName.ADOPTION)
     plan = Plan((FIRST.ruled(decision), SECOND.ruled(decision), THIRD.ruled(decision)))
 
-    assert said(Attempts(), plan) == {A: None, B: None, C: None}
+    assert said(Chain(), plan) == {A: None, B: None, C: None}
     assert said(after({A: OVERTAKEN, B: AFTER_A}), plan) == {A: None, B: None, C: None}
 
 
 def test_a_new_end_that_was_overtaken_by_nothing() -> None:
     """What is planned now is what the line shows, though something else of that key was tried."""
     more = replace(STATUS, before=(PUBLIC,), after=(PUBLIC, PRIVATE))
-    attempts = after({STATUS.key: OVERTAKEN}, plan=Plan((STATUS,)))
+    chain = after({STATUS.key: OVERTAKEN}, plan=Plan((STATUS,)))
 
-    (line,) = attempts.lines(Plan((more,)), attempts.left(Plan((more,))))
+    (line,) = chain.lines(Plan((more,)), chain.left(Plan((more,))))
 
-    assert (line.change, line.outcome) == (more, NO_ROUND_LEFT)
+    assert (line.change, line.outcome) == (more, NO_PASS_LEFT)
 
 
 def test_what_comes_after_what_somebody_else_did() -> None:
     """A failure that nobody has to mend any more is no reason."""
-    attempts = after({A: REFUSED})
+    chain = after({A: REFUSED})
 
-    assert said(attempts, Plan((SECOND,))) == {A: REFUSED, B: NO_ROUND_LEFT}
-    assert keys(attempts.todo(Plan((SECOND,)))) == [B]
+    assert said(chain, Plan((SECOND,))) == {A: REFUSED, B: NO_PASS_LEFT}
+    assert keys(chain.todo(Plan((SECOND,)))) == [B]
 
 
 def test_what_was_stopped() -> None:
     """After a signal all that is left was stopped, but for what has an ending of its own."""
-    attempts = after({A: REFUSED, B: Skipped(STOPPED)})
-    lines = attempts.lines(Plan((FIRST, SECOND, THIRD)), lambda _change: Skipped(STOPPED))
+    chain = after({A: REFUSED, B: Skipped(STOPPED)})
+    lines = chain.lines(Plan((FIRST, SECOND, THIRD)), lambda _change: Skipped(STOPPED))
 
     assert [line.outcome for line in lines] == [REFUSED, Skipped(STOPPED), Skipped(STOPPED)]
 
@@ -258,11 +259,11 @@ def test_a_service_is_not_released_while_its_new_load_balancer_may_be_missing_in
     created: Outcome, release: Change, waits: bool
 ) -> None:
     """It was deleted while the pass created a load balancer for it: the next pass sees what there is to release."""
-    attempts = after({CREATE.key: created}, plan=Plan((CREATE,)))
+    chain = after({CREATE.key: created}, plan=Plan((CREATE,)))
     plan = Plan((release,))
 
-    assert keys(attempts.todo(plan)) == ([] if waits else [release.key])
-    assert (said(attempts, plan).get(release.key) == NOT_LISTED) is waits
+    assert keys(chain.todo(plan)) == ([] if waits else [release.key])
+    assert (said(chain, plan).get(release.key) == NOT_LISTED) is waits
 
 
 @pytest.mark.parametrize(
@@ -272,13 +273,17 @@ def test_a_service_is_not_released_while_its_new_load_balancer_may_be_missing_in
         pytest.param([{A: LOST}], {A}, id="an answer that got lost as well"),
         pytest.param([{A: OVERTAKEN}, {A: REFUSED}], {A}, id="at last"),
         pytest.param([{A: REFUSED}, {A: Applied()}], set(), id="not any more"),
-        pytest.param([{A: REFUSED, B: Skipped("so was A", is_final=True)}], {A, B}, id="what is refused likewise"),
+        pytest.param(
+            [{A: REFUSED, B: Skipped("so was A", is_final=True, refusal="wrong")}],
+            {A, B},
+            id="what is refused likewise",
+        ),
         pytest.param([{A: REFUSED, B: Skipped("comes after A")}], {A}, id="not what comes after it"),
     ],
 )
 def test_what_has_failed(rounds: Sequence[Mapping[str, Outcome]], failed: set[str]) -> None:
     """The last attempt counts: what a Node is told of its routes depends on it."""
-    assert after(*rounds).failed == failed
+    assert after(*rounds).met.refused == failed
 
 
 @rows("ended approved noted", {
@@ -289,15 +294,14 @@ def test_what_has_failed(rounds: Sequence[Mapping[str, Outcome]], failed: set[st
 })  # fmt: skip
 def test_what_an_approval_let_pass(ended: Outcome, approved: bool, noted: list[str]) -> None:
     """Changes count that were made or refused, of an approved hold: neither others nor what is still to come."""
-    attempts = after({A: ended, B: Applied()})
+    chain = after({A: ended, B: Applied()})
     floor = Hold("sha256:1", GuardName.TARGET_FLOOR, "3", "1", (A, C), "too few", approved=approved)
 
-    made = ApprovedChanges()
     plan = Plan((FIRST, THIRD), holds=(floor,))
     facts = GuardInput(plan, a_snapshot(), Settings(), DesiredState({}), NO_SETBACKS)
-    made.note(JudgedPlan(Observation(facts.snapshot), plan, facts, plan), attempts)
+    chain.add_approved(JudgedPlan(Observation(facts.snapshot), plan, facts, plan))
 
-    assert keys(made.changes.get(GuardName.TARGET_FLOOR, [])) == noted
+    assert keys(chain.let_pass.get(GuardName.TARGET_FLOOR, [])) == noted
 
 
 @pytest.mark.parametrize(
@@ -316,10 +320,10 @@ def test_whether_another_round_is_waited_for(
 
 def test_what_was_done_is_said_though_more_of_it_waits() -> None:
     """Public addresses were published, and others are to be: a person hears of both."""
-    attempts = after({STATUS.key: Applied()}, plan=Plan((STATUS,)))
+    chain = after({STATUS.key: Applied()}, plan=Plan((STATUS,)))
     more = replace(STATUS, before=(PUBLIC,), after=(PRIVATE,)).ruled(GuardDecision(Verdict.WAITING, GuardName.ONLY))
 
-    lines = attempts.lines(Plan((more,)), lambda _: None)
+    lines = chain.lines(Plan((more,)), lambda _: None)
 
     assert lines == (Line(STATUS, Applied()), Line(more))
 

@@ -1,4 +1,4 @@
-"""One round: what of a plan it carries out, in which order, and which approvals it uses up for that."""
+"""Writes of one pass: which changes of a plan it carries out, in which order, and which approvals it uses up."""
 
 import threading
 from collections.abc import Callable, Collection
@@ -18,11 +18,11 @@ from desired.plan.grants import Grant, Here, Source
 from desired.plan.setbacks import NO_SETBACKS
 from desired.planner import DesiredState
 from reconciler.observe.world import Observation
-from reconciler.passes import one_pass as cycle
-from reconciler.passes.attempts import Attempts
+from reconciler.passes import one_pass
+from reconciler.passes.chain import PASSES, Chain
 from reconciler.passes.context import ApplyContext
 from reconciler.passes.judging import JudgedPlan
-from reconciler.passes.one_pass import apply_round
+from reconciler.passes.one_pass import write
 from tests.builders import NOW, a_change, a_snapshot
 from tests.support.passes import Ears
 
@@ -33,7 +33,7 @@ UNKNOWN = a_change(f"{OWNER}/status", "service.status", owner=OWNER, before=(), 
 
 @dataclass
 class Stage:
-    """Everything that a round acts with, and what it did."""
+    """Everything that a pass acts with, and what it did."""
 
     refused: Collection[str] = ()
     """Keys of changes that fail."""
@@ -41,22 +41,27 @@ class Stage:
     """What the attempt to use an approval up fails with."""
     done: list[str] = field(default_factory=list)
     used: list[str] = field(default_factory=list)
-    attempts: Attempts = field(default_factory=Attempts)
+    chain: Chain = field(default_factory=Chain)
     is_called: bool = False
     """Whether something else has come up."""
 
     def run(self, *changes: Change, held: Collection[str] = (), is_last: bool = False) -> frozenset[str]:
-        """The kinds that were tried in a round of these changes; those ``held`` pass by an approval."""
+        """The kinds that were tried in a pass with these changes; those ``held`` go ahead by an approval."""
+        self.chain.writes = PASSES - 2 if is_last else 0
+        return write(self.judged(*changes, held=held), self.chain, self.acting(*changes))
+
+    def judged(self, *changes: Change, held: Collection[str] = ()) -> JudgedPlan:
         hold = Hold(HASH, GuardName.ADOPTION, "2", "1", tuple(held), "too many", approved=True)
         approvals = {HASH: (Grant(Source.CLUSTER, HASH, "somebody", NOW),)}
         plan = Plan(changes, holds=(hold,) if held else ())
         facts = GuardInput(plan, a_snapshot(), Settings(), DesiredState({}), NO_SETBACKS)
-        judged = JudgedPlan(Observation(facts.snapshot), plan, facts, plan, granted=approvals)
+        return JudgedPlan(Observation(facts.snapshot), plan, facts, plan, granted=approvals)
+
+    def acting(self, *changes: Change) -> ApplyContext:
         ears = Ears()
         actuators = {str(change.kind): self._carry_out for change in changes}
         stop = threading.Event()
-        apply_context = ApplyContext(actuators, self, ears, ears, stop, is_called=lambda: self.is_called)
-        return apply_round(judged, apply_context, self.attempts, is_last=is_last)
+        return ApplyContext(actuators, self, ears, ears, stop, is_called=lambda: self.is_called)
 
     def _carry_out(self, change: Change, _snapshot: Snapshot) -> None:
         if change.key in self.refused:
@@ -74,7 +79,7 @@ class Stage:
     def strike(
         self, begun: Collection[str], is_done: Callable[[str], bool], here: Here, *, looks: bool = False
     ) -> None:
-        """Nothing is struck in a round."""
+        """Nothing is struck in a write."""
 
 
 def test_what_was_tried() -> None:
@@ -88,7 +93,7 @@ def test_what_was_tried() -> None:
     )
 
     assert kinds == {"node.initialise", "node.labels"}
-    assert {key: attempts[-1].outcome for key, attempts in stage.attempts.by_key.items()} == {
+    assert {key: lines[-1].outcome for key, lines in stage.chain.tried.items()} == {
         "node/a": Applied(),
         "node/b": Failed("no"),
         "node/c": Skipped("blocked by node/b (not applied)"),
@@ -96,14 +101,14 @@ def test_what_was_tried() -> None:
 
 
 def test_a_chain_keeps_its_order_around_what_has_to_wait() -> None:
-    """What comes after a change that waits for a later round still comes after what that one comes after."""
+    """What comes after a change that waits for a later pass still comes after what that one comes after."""
     waiting = a_change(UNKNOWN.key, UNKNOWN.kind, owner=OWNER, before=(), after=KNOWN_AFTER_APPLY, follows=("node/z",))
     stage = Stage()
 
     stage.run(a_change("node/a", follows=(UNKNOWN.key,)), waiting, a_change("node/z"))
 
     assert stage.done == ["node/z", "node/a"]
-    assert stage.attempts.by_key["node/a"][0].change.follows == (UNKNOWN.key,)
+    assert stage.chain.tried["node/a"][0].change.follows == (UNKNOWN.key,)
 
 
 @pytest.mark.parametrize(
@@ -111,7 +116,7 @@ def test_a_chain_keeps_its_order_around_what_has_to_wait() -> None:
     [
         pytest.param(["node/a"], [HASH], id="of what is tried"),
         pytest.param(["node/a", UNKNOWN.key], [HASH], id="of more than is tried"),
-        pytest.param([UNKNOWN.key], [], id="of what has to wait for another round"),
+        pytest.param([UNKNOWN.key], [], id="of what has to wait for another pass"),
     ],
 )
 def test_approvals_that_are_used(held: list[str], used: list[str]) -> None:
@@ -133,8 +138,10 @@ def test_an_approval_that_cannot_be_used() -> None:
     )
 
     assert (stage.done, kinds) == (["node/c"], frozenset({"node.initialise"}))
-    assert stage.attempts.by_key["node/a"][0].outcome == Skipped("its approval could not be marked as used: 403")
-    assert "node/b" not in stage.attempts.by_key
+    assert stage.chain.tried["node/a"][0].outcome == Skipped(
+        "its approval could not be marked as used: 403", is_final=True
+    )
+    assert "node/b" not in stage.chain.tried
 
 
 ROUTES = tuple(
@@ -147,34 +154,34 @@ ROUTES = tuple(
     [
         pytest.param((), False, False, 4, id="nothing else to do: all of them"),
         pytest.param((), True, False, 1, id="called for elsewhere"),
-        pytest.param((), True, True, 1, id="called for elsewhere in the last round"),
-        pytest.param((UNKNOWN,), False, False, 1, id="another round is waited for"),
-        pytest.param((UNKNOWN,), False, True, 4, id="there is no other round"),
+        pytest.param((), True, True, 1, id="called for elsewhere in the last pass that writes"),
+        pytest.param((UNKNOWN,), False, False, 1, id="another pass is waited for"),
+        pytest.param((UNKNOWN,), False, True, 4, id="no other pass writes"),
     ],
 )
 def test_how_far_a_series_of_routes_goes(others: tuple[Change, ...], is_called: bool, is_last: bool, done: int) -> None:
-    """A status that is known only in the next round is not kept from Services by a hundred routes."""
+    """A status that is known only in the next pass is not kept from Services by a hundred routes."""
     stage = Stage(is_called=is_called)
 
     stage.run(*others, *ROUTES, is_last=is_last)
 
     assert stage.done == [route.key for route in ROUTES[:done]]
-    assert stage.attempts.todo(Plan(ROUTES)) == ROUTES[done:]
+    assert stage.chain.todo(Plan(ROUTES)) == ROUTES[done:]
 
 
 @pytest.mark.parametrize(
-    ("is_called", "turn", "left", "is_over"),
+    ("is_called", "writes", "left", "goes_on"),
     [
-        pytest.param(False, 1, ROUTES, False, id="routes are left, and nobody calls"),
-        pytest.param(True, 0, ROUTES, False, id="the first round is always begun"),
-        pytest.param(True, 1, ROUTES, True, id="called for elsewhere"),
-        pytest.param(True, 1, (*ROUTES, a_change()), False, id="what is urgent goes on"),
-        pytest.param(False, 1, (), True, id="nothing is left"),
+        pytest.param(False, 1, ROUTES, True, id="routes are left, and nobody calls"),
+        pytest.param(True, 0, ROUTES, True, id="the first pass always writes"),
+        pytest.param(True, 1, ROUTES, False, id="called for elsewhere"),
+        pytest.param(True, 1, (*ROUTES, a_change()), True, id="what is urgent goes on"),
+        pytest.param(False, 1, (), False, id="nothing is left"),
+        pytest.param(False, PASSES - 1, ROUTES, False, id="the last pass only looks"),
     ],
 )
-def test_when_a_pass_is_over(is_called: bool, turn: int, left: tuple[Change, ...], is_over: bool) -> None:
-    """Called for elsewhere, a pass leaves routes to the next one."""
-    ears = Ears()
-    apply_context = ApplyContext({}, Stage(), ears, ears, threading.Event(), is_called=lambda: is_called)
+def test_when_a_chain_is_over(is_called: bool, writes: int, left: tuple[Change, ...], goes_on: bool) -> None:
+    """Called for elsewhere, a chain leaves routes to the next one."""
+    stage = Stage(chain=Chain(writes=writes), is_called=is_called)
 
-    assert cycle.is_over(Plan(left), Attempts(), apply_context, turn) is is_over
+    assert one_pass.goes_on(stage.judged(*left), stage.chain, stage.acting()) is goes_on
