@@ -24,6 +24,7 @@ from desired.section import Present, Unknown
 from desired.syntax.provider_id import Provider
 from reconciler.observe.approvals import observe_approvals
 from reconciler.observe.kubernetes import look_up_memory
+from reconciler.observe.robot import RobotCache
 from reconciler.observe.servers_by_id import MOST_AT_ONCE, Confirmer
 from reconciler.observe.world import Observation, Readers, silent_robot_servers
 from reconciler.passes.context import PlanContext
@@ -69,7 +70,7 @@ class JudgedPlan:
 def judge_world(
     context: PlanContext, observation: Observation, setbacks: Setbacks, *, most: int = MOST_AT_ONCE
 ) -> JudgedPlan:
-    """The judged plan of what was read, planned again where an answer says more than the lists did. ``most`` servers
+    """The judged plan of what was read, planned once more if an answer says more than the lists did. ``most`` servers
     on whose absence it rests are asked for by id, and what the cluster remembers of its project. Never raises an
     ApiError.
 
@@ -85,13 +86,7 @@ def judge_world(
         facts = replace(facts, snapshot=with_memory(readers, settings, facts.snapshot, context.namespace))
     snapshot = confirmed(readers.confirmer, facts.plan, facts.snapshot, settings, most)
     if readers.robot is not None and snapshot.robot is not None:
-        wanted = servers_to_confirm(facts.plan, facts.snapshot, settings, Provider.ROBOT)
-        if wanted and snapshot.robot.age > FRESH:
-            # Whether its servers are on was asked in this pass.
-            silent = silent_robot_servers(facts.snapshot, settings)
-            account = readers.robot.cache.with_power(readers.robot.cache.read(FRESH).account, silent, most=0)
-            facts = _planned(context, observation, replace(facts.snapshot, robot=account), setbacks)
-            snapshot = replace(snapshot, robot=account)
+        snapshot = _with_fresh_list(readers.robot.cache, facts.plan, snapshot, settings)
         snapshot = confirmed(readers.robot.confirmer, facts.plan, snapshot, settings, most)
     if snapshot != facts.snapshot:
         facts = _planned(context, observation, snapshot, setbacks)
@@ -103,6 +98,16 @@ def _planned(context: PlanContext, observation: Observation, snapshot: Snapshot,
     settings = context.settings
     desired = compute_desired(snapshot, settings, setbacks, observation.matches)
     return GuardInput(diff(snapshot, desired, settings), snapshot, settings, desired, setbacks)
+
+
+def _with_fresh_list(cache: RobotCache, plan: Plan, snapshot: Snapshot, settings: Settings) -> Snapshot:
+    """``snapshot`` with a list of Robot servers that is fresh enough to prove an absence, if ``plan`` rests on one.
+    Whether its servers are on was asked in this pass."""
+    is_fresh = snapshot.robot is None or snapshot.robot.age <= FRESH
+    if is_fresh or not servers_to_confirm(plan, snapshot, settings, Provider.ROBOT):
+        return snapshot
+    silent = silent_robot_servers(snapshot, settings)
+    return replace(snapshot, robot=cache.with_power(cache.read(FRESH).account, silent, most=0))
 
 
 def with_memory(readers: Readers, settings: Settings, snapshot: Snapshot, namespace: str) -> Snapshot:

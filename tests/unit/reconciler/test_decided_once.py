@@ -22,6 +22,7 @@ from desired.planner import compute_desired, diff
 from reconciler.page.page import Maker
 from reconciler.passes.one_pass import explain_once
 from tests.support.counting import calls_of
+from tests.support.dedicated import a_run, robot_node
 from tests.support.objects import server, settled_node
 from tests.support.passes import Run, a_balanced_run, load_balancer_service
 from tests.support.simulators import Simulation
@@ -86,6 +87,19 @@ def test_a_plan_is_made_again_where_an_answer_says_more(
         report = a_silent_run(simulate, is_gone=is_gone).plan()
     assert calls == {"compute_desired": plans, "diff": plans, "ask_guards": 1}
     assert [line.change.decision.verdict for line in report.lines] == [Verdict.ALLOWED] * is_gone
+
+
+def test_a_list_that_proves_nothing_any_more_makes_no_third_plan(simulate: Callable[..., Simulation]) -> None:
+    """Robot servers are listed anew, and one of them is asked for, before the second plan."""
+    run = a_run(simulate, robot_node(1, "Unknown"), robot_node(2), robot_node(3), account=(2, 3))
+    run.plan()
+    run.sim.clock.advance(150)
+    run.sim.robot_proxy.journal.clear()  # type: ignore[union-attr]
+
+    with calls_of(compute_desired, diff) as calls:
+        run.plan()
+
+    assert (calls, run.sim.sent_to_robot()) == ({"compute_desired": 2, "diff": 2}, ["/server", "/server/1"])
 
 
 NODE = Key(ObjectKind.NODE, "web-1")
