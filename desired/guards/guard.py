@@ -1,7 +1,8 @@
 """Guards: their input, their results, and the type of a row in their table."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from enum import Enum, auto
 from functools import cache, cached_property
 from types import MappingProxyType
 
@@ -20,6 +21,17 @@ from desired.planner import DesiredState
 from desired.rules.rule import Plain, Rule
 from desired.section import Present, grouped
 from desired.syntax.provider_id import Provider, ServerKey
+
+
+class Named(Enum):
+    """The things that an approval of a hold names."""
+
+    CHANGES = auto()
+    """The held changes, each with how many stay, are found, or report; without a count, with the value and limit."""
+    DIFFERENCES = auto()
+    """Their differences, whichever changes bring them about: Nodes that come and go make no other hold."""
+    NOTHING = auto()
+    """One approval, one try."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +53,7 @@ class GuardResult:
     """Seconds until another look is worth it; None when no time is known."""
     end: HoldEnd | None = None
     """How a hold ends by itself, where the guard knows."""
+    named: Named = Named.CHANGES
 
     @classmethod
     def of(
@@ -67,6 +80,10 @@ class GuardResult:
         not become fewer."""
         return replace(self, floors=(*self.floors, (of, left)))
 
+    def naming(self, named: Named) -> "GuardResult":
+        """The same with the things that an approval names."""
+        return replace(self, named=named)
+
     @property
     def why(self) -> str:
         """The row's sentence without the remedy."""
@@ -78,17 +95,14 @@ class GuardResult:
         return self.row.advice(self.facts)
 
     def names_of(self, change: Change, snapshot: Snapshot) -> frozenset[str]:
-        """The names by which an approval lets this held change pass, in this cluster and of this very object.
-
-        Those of ``by-default`` are of its differences, whichever changes bring them about. Others are of the change,
-        each with how many stay, are found, or report; without a count, with the value and limit of the guard. Empty for
-        ``flapping``: one approval, one try."""
-        if self.guard is GuardName.FLAPPING:
+        """The names by which an approval lets this held change pass, in this cluster and of this very object; see
+        ``Named``."""
+        if self.named is Named.NOTHING:
             return frozenset()
         cluster = snapshot.cluster_uid.value if isinstance(snapshot.cluster_uid, Present) else None
         owner = snapshot.service(change.owner) or snapshot.node(change.owner)
         identity = (HASHED, cluster, None if owner is None else owner.uid, change.cloud_id)
-        if self.guard is GuardName.BY_DEFAULT:
+        if self.named is Named.DIFFERENCES:
             found = [(each.owner, each.field, each.port, each.before, each.after) for each in change.brings]
             return frozenset(f"{digest(*identity, *each)} {change.owner}" for each in found)
         held = (*identity, self.guard, change.kind, change.key, change.before, change.after)
@@ -128,6 +142,11 @@ class GuardInput:
     setbacks: Setbacks
     left_out: tuple[Change, ...] = ()
     """Changes that filters leave out of this run, with their decisions: none is counted on, and none is held."""
+
+    def without(self, keys: Collection[str]) -> "GuardInput":
+        """The same without the changes of these keys."""
+        changes = tuple(change for change in self.plan.changes if change.key not in keys)
+        return replace(self, plan=replace(self.plan, changes=changes))
 
     @cached_property
     def planned(self) -> Mapping[str, Change]:

@@ -8,7 +8,7 @@ waits with it; all others go on.
 from collections.abc import Iterator
 from math import inf
 
-from desired.guards.guard import GuardInput, GuardResult
+from desired.guards.guard import GuardInput, GuardResult, Named
 from desired.model.clocks import shown_moment
 from desired.model.service import Service
 from desired.model.snapshot import Snapshot
@@ -38,7 +38,8 @@ def flapping(view: GuardInput) -> Iterator[GuardResult]:
     opposite, and neither wins. A change to another value is not affected."""
     for change, found in _suspended(view, GuardName.FLAPPING):
         why, end = _reverted(found, change, view.snapshot), HoldEnd("an hour after the last time", found.due_in_s)
-        yield GuardResult.of(why.rule, (change.key,), why.facts, due_in_s=found.due_in_s, end=end)
+        result = GuardResult.of(why.rule, (change.key,), why.facts, due_in_s=found.due_in_s, end=end)
+        yield result.naming(Named.NOTHING)
 
 
 def back_off(view: GuardInput) -> Iterator[GuardResult]:

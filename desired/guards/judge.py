@@ -6,10 +6,9 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 from itertools import chain
 
-from desired.guards.by_default import by_default
 from desired.guards.evidence import clock_notes, controller_notes
 from desired.guards.filters import withheld_at_first
-from desired.guards.guard import HASHED, GuardInput, GuardResult, read_name
+from desired.guards.guard import HASHED, GuardInput, GuardResult, Named, read_name
 from desired.guards.project import anchor_notes
 from desired.guards.relations import propagate
 from desired.guards.statuses import project_statuses, without_withheld
@@ -20,7 +19,6 @@ from desired.plan.change import (
     ALLOWED,
     Change,
     GuardDecision,
-    GuardName,
     Hold,
     Plan,
     Verdict,
@@ -68,8 +66,7 @@ def judge(view: GuardInput, approved: Collection[str] = (), results: Iterable[Gu
 def _by_name(
     result: GuardResult, view: GuardInput, approved: Mapping[str, int]
 ) -> Iterator[tuple[GuardResult, Hold | None]]:
-    """The result with its hold, None if it holds nothing; in two if approvals name some of its changes: the others are
-    judged anew."""
+    """The result with its hold, None if it holds nothing; in two if approvals name some of its changes."""
     plan, snapshot = view.plan, view.snapshot
     hold = _hold(result, plan, snapshot, approved) if result.verdict is Verdict.HELD else None
     may_pass = result.keys if approved and hold is not None and not hold.approved else ()
@@ -79,8 +76,10 @@ def _by_name(
         yield result, hold
         return
     named = replace(result, keys=tuple(passed))
-    others = replace(result, keys=tuple(key for key in result.keys if key not in {*passed}))
-    rest = by_default(view, but=passed) if result.guard is GuardName.BY_DEFAULT else [others]
+    if result.named is Named.DIFFERENCES:  # the guard tells of those that are left
+        rest = GUARDS[result.guard].judge(view.without(passed))
+    else:
+        rest = [replace(result, keys=tuple(key for key in result.keys if key not in {*passed}))]
     yield from ((each, _hold(each, plan, snapshot, approved)) for each in (named, *rest))
 
 
@@ -110,7 +109,7 @@ def hold_hash(rule: str, changes: Collection[Change], snapshot: Snapshot) -> str
 def _hold(result: GuardResult, plan: Plan, snapshot: Snapshot, approved: Mapping[str, int]) -> Hold:
     names = tuple(sorted({name for key in result.keys for name in result.names_of(plan.by_key[key], snapshot)}))
     digest_of_hold = hold_hash(result.guard, [plan.by_key[key] for key in result.keys], snapshot)
-    if result.guard is GuardName.BY_DEFAULT:  # Nodes that come and go make no other hold
+    if result.named is Named.DIFFERENCES:
         digest_of_hold = digest(HASHED, result.guard, names)
     return Hold(
         digest_of_hold,
