@@ -47,7 +47,7 @@ UNSEEN: Mapping[str, str] = {
     " nobody's here",
     "proofs/list-of-this-minute": "before a plan that rests on an older list is judged, Robot's list is read anew",
     "proofs/witness-of-before": "what a pass makes is no other witness in the next one, and what waits in its first"
-    " round waits in all",
+    " pass waits in all",
 }
 """What no run finds missing → why it stays all the same: defence in depth. One that is found has no place here."""
 

@@ -58,7 +58,7 @@ def test_a_pass_with_nothing_to_do(twenty: Stage) -> None:
 
 
 def test_a_node_joins(twenty: Stage) -> None:
-    """One target more for each of the twenty load balancers, in the round in which the Node is initialized: polls that
+    """One target more for each of the twenty load balancers, in the pass in which the Node is initialized: polls that
     they share, one list afterwards, and no other write to Hetzner or to a Service."""
     before = twenty.services()
     twenty.add_servers(a_server_of(4))

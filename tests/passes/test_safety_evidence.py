@@ -118,7 +118,7 @@ def test_target_route_and_node_of_a_server_that_is_gone_go_in_one_pass(serving: 
 
 def test_more_dead_targets_than_questions_go_in_one_run(serving: Stage) -> None:
     """An autoscaler took 23 servers, and their Nodes with them: ten are asked for at a time, each once, and three
-    rounds take out what depends on them. A world in order costs no question."""
+    passes take out what depends on them. A world in order costs no question."""
     dead = range(2, NODES + 1)
     lose(serving, *dead)
     for number in dead:

@@ -75,7 +75,7 @@ def test_a_pass_of_three_rounds_leaves_nothing_to_do(world: World, options: Hetz
     witness may go in the next one, where a load balancer of this pass is one: there are no Nodes to ask. So may a
     target that nobody had checked when the pass began, and that fails its checks by now; and what was refused, as
     another Service had the name until this pass. Targets
-    that wait for what replaces them take a round for each step, one to leave the way back, and one to publish what is
+    that wait for what replaces them take a pass for each step, one to leave the way back, and one to publish what is
     left: where these are more than three, the pass says so, and the next one does the rest."""
     run = a_run(world, options)
     report = run.converge()

@@ -46,7 +46,7 @@ def _passes(stage: Stage, *lies: str, count: int = 3, loop: bool = False) -> Non
 
 def test_a_load_balancer_of_this_run_does_not_vouch_for_its_project() -> None:
     """All Nodes are silent for half an hour, and the token is that of an empty project with a network of the same
-    name: the first round creates a load balancer there, and it is no witness of the second."""
+    name: the first pass creates a load balancer there, and it is no witness of the second."""
     stage = a_stage(network="private")
     stage.silence(minutes=31)
     stage.run("a", "token")
@@ -111,7 +111,7 @@ def test_a_route_to_a_strangers_server_is_not_led_back() -> None:
 
 
 def test_what_others_led_a_load_balancer_to_comes_back_after_a_move() -> None:
-    """A person has approved the move: only what the Service leads to would be added in a later round."""
+    """A person has approved the move: only what the Service leads to would be added in a later pass."""
     stage = a_stage(services=(("web", {"use-private-ip": "true"}),))
     stage.lead(stage.balancer()["id"], {"type": "ip", "ip": {"ip": RACK_IP}})
     stage.annotate("web", {"private-ipv4": FREE_IP})
@@ -1022,7 +1022,7 @@ ROWS = (
         "no setting leaves a Service without any address while its load balancer has some",
     ),
     Row(
-        "settings-take-all-addresses-of-one-service-in-two-rounds",
+        "settings-take-all-addresses-of-one-service-in-two-passes",
         Start(nodes=3, services=(("web", {}),), variables=INTERNAL[:1]),
         _mistaken(f"{LB}DISABLE_PRIVATE_INGRESS=true", f"{LB}DISABLE_PUBLIC_NETWORK=true"),
         "the public interface stays with the status, and no setting that is mistaken leaves a trace",

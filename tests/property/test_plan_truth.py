@@ -1,6 +1,6 @@
 """Law of the truth of a plan: what a dry run shows is what the apply of the same world does.
 
-A world is planned, told in all forms, and applied, while nothing else moves. What the apply does in all its rounds is
+A world is planned, told in all forms, and applied, while nothing else moves. What a chain of passes does is
 what its actuators say, not its report, which has to agree. ``TRUTH_WORLDS`` says how many worlds are tried.
 
 | The plan shows | The apply does |
@@ -13,8 +13,8 @@ Three things differ, and the plan or the report of the apply tells of each:
 | What differs | Told by |
 |---|---|
 | a status that is wrong is published at once, and again once the load balancer has changed | the changes of its parts |
-| what waits until its replacement answers goes, as far as rounds reach | what waits |
-| what a guard withholds in a later round, such as a port without certificate yet, stays undone | the report |
+| what waits until its replacement answers goes, as far as passes reach | what waits |
+| what a guard withholds in a later pass, such as a port without certificate yet, stays undone | the report |
 
 An apply to whose plan a person has agreed has none of the first two.
 """
@@ -55,7 +55,7 @@ WORLDS = int(os.environ.get("TRUTH_WORLDS") or 15)
 _PUBLISHED = frozenset({ChangeKind.LB_NETWORK, ChangeKind.LB_PUBLIC_INTERFACE, ChangeKind.LB_LISTENER})
 """Changes after which a load balancer has other addresses, or another mode."""
 _JUDGED_ANEW = frozenset({GuardName.PROJECT_ANCHOR, GuardName.CERTIFICATE_ISSUANCE})
-"""Guards that find in a later round what was not there before: a witness that the pass itself has deleted, and a
+"""Guards that find in a later pass what was not there before: a witness that the pass itself has deleted, and a
 certificate that is not issued yet."""
 
 

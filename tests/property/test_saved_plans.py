@@ -115,16 +115,16 @@ def _happen(stage: Stage, script: Sequence[Step]) -> None:
 
 
 def _carried_out(run: Run[DirectSimulation]) -> tuple[Report, list[list[Change]]]:
-    """The report of a pass, and the changes that each of its rounds has sent."""
-    rounds: list[list[Change]] = []
+    """The report of a chain, and the changes that each of its passes has sent."""
+    passes: list[list[Change]] = []
     begin = run.ears.begin
 
     def begun(changes: Sequence[Change]) -> None:
-        rounds.append(list(changes))
+        passes.append(list(changes))
         begin(changes)
 
     run.ears.begin = begun  # type: ignore[method-assign]
-    return run.converge(), rounds
+    return run.converge(), passes
 
 
 def _is_in(document: Mapping[str, Any], change: Change) -> bool:
@@ -148,22 +148,22 @@ def _timeless(side: Any) -> str:
 def test_no_more_is_applied_than_is_permitted(
     start: Start, before: Sequence[Step], since: Sequence[Step], exact: bool
 ) -> None:
-    """Whatever has happened since; and with ``--exact`` all of the first round, or nothing."""
+    """Whatever has happened since; and with ``--exact`` all of the first pass, or nothing."""
     stage, run = _a_world(start, before)
     saved = run.plan()
     _happen(stage, since)
     now = {(line.change.kind, line.change.key) for line in run.plan().lines}
     run.agreement = read_plan(save_plan(saved, run.settings), "plan.json", is_exact=exact).agreement
 
-    report, rounds = _carried_out(run)
+    report, passes = _carried_out(run)
 
     document = report_as_json(saved)
     planned = {(found["kind"], found["key"]) for found in document["changes"]}
-    premise("something is applied", is_met=any(rounds))
+    premise("something is applied", is_met=any(passes))
     premise("something is planned that is not permitted", is_met=not now <= planned)
-    assert [change for sent in rounds for change in sent if not _is_in(document, change)] == []
+    assert [change for sent in passes for change in sent if not _is_in(document, change)] == []
     if exact and planned != now:
-        assert rounds == []
+        assert passes == []
         assert report.errors
 
 
@@ -177,9 +177,9 @@ def test_other_settings(start: Start, before: Sequence[Step], other: Settings) -
     with pytest.raises(SavedPlanProblem):
         saved.check(other)
     run.agreement, run.settings = saved.agreement, other
-    _, rounds = _carried_out(run)
-    premise("something is applied", is_met=any(rounds))
-    assert [change for sent in rounds for change in sent if not _is_in(report_as_json(report), change)] == []
+    _, passes = _carried_out(run)
+    premise("something is applied", is_met=any(passes))
+    assert [change for sent in passes for change in sent if not _is_in(report_as_json(report), change)] == []
 
 
 def _nothing(_report: Report, _stage: Stage) -> list[Change]:
@@ -215,9 +215,9 @@ def test_a_forged_plan_permits_what_is_planned_anyway(
     planned = {change.key: replace(change, follows=()) for change in allowed}
     run.agreement = read_plan(_forged(content, changes), "plan.json").agreement
 
-    _, rounds = _carried_out(run)
+    _, passes = _carried_out(run)
 
     premise("something is forged", is_met=bool(changes))
     # What is left out is followed by nothing.
-    assert all(planned.get(change.key) == replace(change, follows=()) for change in (rounds[0] if rounds else ()))
-    assert changes or not any(rounds)
+    assert all(planned.get(change.key) == replace(change, follows=()) for change in (passes[0] if passes else ()))
+    assert changes or not any(passes)

@@ -329,7 +329,7 @@ def refusals_of(model: Model, change: Change) -> Iterator[str]:
 @law({"several steps": 0.5})
 @given(worlds())
 def test_the_api_accepts_each_step(world: World) -> None:
-    """Whatever has to change; and what a step took along is mended in the next two rounds."""
+    """Whatever has to change; and what a step took along is mended in the next two passes."""
     model = world.model()
     premise("several steps", is_met=len(world.changes(world.present)) > 1)
     for _ in range(3):

@@ -73,14 +73,14 @@ class Ears:
         self.times.append(now)
 
     def begin(self, changes: Sequence[Change]) -> None:
-        """Count the rounds that have something to do."""
+        """Count the passes that write."""
         self.begun += bool(changes)
 
     def done(self, change: Change, outcome: Outcome) -> None:
         self.outcomes[change.key] = outcome
 
     def end(self) -> None:
-        """Count the rounds that came to an end."""
+        """Count the writing passes that came to an end."""
         self.ended += 1
 
 

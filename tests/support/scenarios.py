@@ -184,7 +184,7 @@ def _deleted() -> Report:
 
 
 def _certified() -> Report:
-    """After the first round of a new https Service: all is there but the certificate, which is being issued."""
+    """After the first pass of a new https Service: all is there but the certificate, which is being issued."""
     domains = ("shop.example.com", "www.shop.example.com")
     name = f"ccm-managed-certificate-{SERVICE_UID}"
     issue = a_difference(

@@ -127,7 +127,7 @@ IN_A_SUBNET = Attachment(NETWORK_ID, ip_range=IPv4Network("10.7.0.0/24"))
 
 @pytest.mark.parametrize("place", [AT_AN_ADDRESS, IN_A_SUBNET, None])
 def test_places_that_a_creation_cannot_name(simulate: Simulate, place: Any) -> None:
-    """The request has no field for an address or a subnet: it is attached in the next round."""
+    """The request has no field for an address or a subnet: it is attached in the next pass."""
     stage = a_stage(simulate)
     stage.carry_out(creation(replace(WISH, attachment=place)))
     assert "network" not in posts(stage)[0]
@@ -243,7 +243,7 @@ def test_services_are_complete(simulate: Simulate) -> None:
 def test_services_are_refused(
     simulate: Simulate, wish: LoadBalancer, options: dict[str, Any], sent: list[bool], targets: Any
 ) -> None:
-    """It is created without them, and with all else that can be had: the next round adds them one by one."""
+    """It is created without them, and with all else that can be had: the next pass adds them one by one."""
     stage = a_stage(simulate, services_at_creation="refused", **options)
     stage.carry_out(creation(wish))
     assert ["services" in body for body in posts(stage)] == sent

@@ -188,7 +188,7 @@ def test_a_name_while_the_cluster_is_not_known(simulate: Simulate) -> None:
 
 
 def test_a_name_after_an_adoption(simulate: Simulate) -> None:
-    """In the same round the load balancer is still observed without labels; it is known by the name that it had."""
+    """In the same pass the load balancer is still observed without labels; it is known by the name that it had."""
     stage = a_stage(simulate, labelled({}))
     stage.carry_out(adoption())
     stage.carry_out(naming())

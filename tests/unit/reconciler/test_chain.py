@@ -1,4 +1,4 @@
-"""What a pass tries next after what it has tried, and what its report says of both."""
+"""What a chain of passes tries next after what it has tried, and what its report says of both."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -35,11 +35,11 @@ THIRD = a_change(C, depends_on=(B,))
 STATUS = a_change("service/ns/web/status", "service.status", before=(), after=(PUBLIC,))
 
 
-def after(*rounds: Mapping[str, Outcome], plan: Plan | None = None) -> Chain:
-    """A pass that has tried changes of ``plan``, with these endings in each round."""
+def after(*passes: Mapping[str, Outcome], plan: Plan | None = None) -> Chain:
+    """A chain that has tried changes of ``plan``, with these endings in each pass."""
     known = plan or Plan((FIRST, SECOND, THIRD))
     chain = Chain()
-    for endings in rounds:
+    for endings in passes:
         for key, outcome in endings.items():
             chain.add(known.by_key[key], outcome)
     return chain
@@ -50,7 +50,7 @@ def keys(changes: Sequence[Change]) -> list[str]:
 
 
 def said(chain: Chain, plan: Plan) -> dict[str, Outcome | None]:
-    """Key → what the report of a pass says whose rounds are over."""
+    """Key → the outcome in the report of a chain that is over."""
     return {line.change.key: line.outcome for line in chain.lines(plan, chain.left(plan))}
 
 
@@ -75,19 +75,19 @@ def test_what_is_tried_again(outcome: Outcome, tried_again: bool) -> None:
 
 
 @rows(
-    "rounds todo",
+    "passes todo",
     {
         "nothing was tried": ([], [A, B, C]),
         "what depends on a failure is left": ([{A: Applied(), B: REFUSED, C: AFTER_A}], []),
         "what depends on what is tried again is too": ([{A: Applied(), B: OVERTAKEN, C: AFTER_A}], [B, C]),
         "however far away the failure is": ([{A: REFUSED, B: AFTER_A, C: AFTER_A}], []),
-        "two rounds": ([{A: OVERTAKEN, B: AFTER_A}, {A: Applied(), B: OVERTAKEN}], [B, C]),
+        "two passes": ([{A: OVERTAKEN, B: AFTER_A}, {A: Applied(), B: OVERTAKEN}], [B, C]),
         "overtaken twice": ([{A: OVERTAKEN}, {A: OVERTAKEN}], [A, B, C]),
     },
 )
-def test_what_is_tried_next(rounds: Sequence[Mapping[str, Outcome]], todo: list[str]) -> None:
+def test_what_is_tried_next(passes: Sequence[Mapping[str, Outcome]], todo: list[str]) -> None:
     """What was applied holds nothing up though the plan has it still; what was given up holds up what comes after."""
-    assert keys(after(*rounds).todo(Plan((FIRST, SECOND, THIRD)))) == todo
+    assert keys(after(*passes).todo(Plan((FIRST, SECOND, THIRD)))) == todo
 
 
 def test_what_was_withdrawn_is_not_tried_in_this_pass() -> None:
@@ -115,7 +115,7 @@ def test_what_was_withdrawn_is_not_tried_in_this_pass() -> None:
 )
 @pytest.mark.parametrize("outcome", [Applied(), REFUSED])
 def test_another_end_is_another_change(now: Change, outcome: Outcome, tried_again: bool) -> None:
-    """The status of a Service is written with public addresses, and in the next round with the private one as well."""
+    """The status of a Service is written with public addresses, and in the next pass with the private one as well."""
     chain = after({STATUS.key: outcome}, plan=Plan((STATUS,)))
 
     assert keys(chain.todo(Plan((now,)))) == ([STATUS.key] if tried_again else [])
@@ -133,7 +133,7 @@ def test_an_end_that_was_written_is_not_written_twice() -> None:
 
 
 @rows(
-    "rounds lines",
+    "passes lines",
     {
         "not to be seen": ([{A: Applied(), B: Applied(), C: Applied()}], {A: NOT_SEEN, B: NOT_SEEN, C: NOT_SEEN}),
         "a failure, and what comes after it": (
@@ -144,7 +144,7 @@ def test_an_end_that_was_written_is_not_written_twice() -> None:
             [{A: THROTTLED, B: AFTER_A}],
             {A: THROTTLED, B: AFTER_A, C: Skipped("blocked by node/b (not applied)")},
         ),
-        "overtaken in the last round": ([{A: OVERTAKEN}], {A: OVERTAKEN, B: AFTER_A, C: NO_PASS_LEFT}),
+        "overtaken in the last pass": ([{A: OVERTAKEN}], {A: OVERTAKEN, B: AFTER_A, C: NO_PASS_LEFT}),
         "possible too late": (
             [{A: OVERTAKEN, B: AFTER_A}, {A: Applied()}],
             {A: NOT_SEEN, B: NO_PASS_LEFT, C: Skipped("blocked by node/b (not applied)")},
@@ -153,10 +153,10 @@ def test_an_end_that_was_written_is_not_written_twice() -> None:
     },
 )
 def test_what_is_said_of_what_is_planned_still(
-    rounds: Sequence[Mapping[str, Outcome]], lines: Mapping[str, Outcome]
+    passes: Sequence[Mapping[str, Outcome]], lines: Mapping[str, Outcome]
 ) -> None:
-    """When no round is left, the report says of each change that is allowed why it is still there."""
-    assert said(after(*rounds), Plan((FIRST, SECOND, THIRD))) == lines
+    """When no pass is left to write, the report says of each change that is allowed why it is still there."""
+    assert said(after(*passes), Plan((FIRST, SECOND, THIRD))) == lines
 
 
 @pytest.mark.parametrize(
@@ -202,7 +202,7 @@ def test_what_is_said_of_a_world_that_cannot_be_seen(outcome: Outcome) -> None:
 
 @pytest.mark.parametrize("verdict", [Verdict.WAITING, Verdict.HELD, Verdict.REFUSED])
 def test_what_is_withheld_is_said_to_be_that(verdict: Verdict) -> None:
-    """A change that a guard withholds has no outcome, whether an earlier round tried it or not: a person may have to
+    """A change that a guard withholds has no outcome, whether an earlier pass tried it or not: a person may have to
     decide on it as it is planned now."""
     decision = GuardDecision(verdict, GuardName.ADOPTION)
     plan = Plan((FIRST.ruled(decision), SECOND.ruled(decision), THIRD.ruled(decision)))
@@ -267,7 +267,7 @@ def test_a_service_is_not_released_while_its_new_load_balancer_may_be_missing_in
 
 
 @pytest.mark.parametrize(
-    ("rounds", "failed"),
+    ("passes", "failed"),
     [
         pytest.param([{A: REFUSED, B: Applied(), C: THROTTLED}], {A}, id="only what was refused"),
         pytest.param([{A: LOST}], {A}, id="an answer that got lost as well"),
@@ -281,9 +281,9 @@ def test_a_service_is_not_released_while_its_new_load_balancer_may_be_missing_in
         pytest.param([{A: REFUSED, B: Skipped("comes after A")}], {A}, id="not what comes after it"),
     ],
 )
-def test_what_has_failed(rounds: Sequence[Mapping[str, Outcome]], failed: set[str]) -> None:
+def test_what_has_failed(passes: Sequence[Mapping[str, Outcome]], failed: set[str]) -> None:
     """The last attempt counts: what a Node is told of its routes depends on it."""
-    assert after(*rounds).met.refused == failed
+    assert after(*passes).met.refused == failed
 
 
 @rows("ended approved noted", {
@@ -305,17 +305,17 @@ def test_what_an_approval_let_pass(ended: Outcome, approved: bool, noted: list[s
 
 
 @pytest.mark.parametrize(
-    ("plan", "rounds", "has_more"),
+    ("plan", "passes", "has_more"),
     [
         pytest.param(Plan((FIRST, SECOND)), [], False, id="all of it can be done now"),
         pytest.param(Plan((FIRST, replace(STATUS, after=KNOWN_AFTER_APPLY))), [], True, id="a value is not known yet"),
     ],
 )
 def test_whether_another_round_is_waited_for(
-    plan: Plan, rounds: Sequence[Mapping[str, Outcome]], has_more: bool
+    plan: Plan, passes: Sequence[Mapping[str, Outcome]], has_more: bool
 ) -> None:
-    """What is known only after this round is what the next one is for."""
-    assert after(*rounds, plan=plan).has_more(plan) is has_more
+    """What is known only after this pass is what the next one is for."""
+    assert after(*passes, plan=plan).has_more(plan) is has_more
 
 
 def test_what_was_done_is_said_though_more_of_it_waits() -> None:

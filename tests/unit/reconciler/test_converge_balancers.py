@@ -1,4 +1,4 @@
-"""Whole passes that make, change and remove load balancers: how many rounds, in which order, at which price."""
+"""Chains that make, change and remove load balancers: how many passes, in which order, at which price."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -26,7 +26,7 @@ from tests.support.world import SERVICES
 
 Simulate = Callable[..., Simulation]
 CHOSEN = annotated(use_private_ip="true", private_ipv4="10.0.0.50")
-"""Annotations that take three rounds: create, attach with that address, publish it."""
+"""Annotations that take three passes: create, attach with that address, publish it."""
 RETAIN = replace(LOCATED, balancer_defaults=replace(LOCATED.balancer_defaults, deletion_policy=DeletionPolicy.RETAIN))
 
 

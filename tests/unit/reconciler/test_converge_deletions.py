@@ -118,7 +118,7 @@ def test_a_hold_that_resolves_itself(lose: Lose) -> None:
 
 
 def test_thirty_two_announced_nodes(lose: Lose) -> None:
-    """Ten are asked for in a round, and go; what three rounds have left is due in a moment, for the next pass."""
+    """Ten are asked for in a pass, and go; what three passes have left is due in a moment, for the next chain."""
     run = lose([silent(number, unschedulable=True) for number in range(1, 33)])
 
     first = run.converge()

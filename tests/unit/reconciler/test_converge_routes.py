@@ -66,7 +66,7 @@ def test_no_node_waits_for_a_route(simulate: Simulate) -> None:
 
 def test_load_balancers_go_first(simulate: Simulate) -> None:
     """They are made before the first route, and their addresses are published when one route has been made: so much of
-    the series is for the first round, and all else of it for the round that publishes them."""
+    the series is for the first pass, and all else of it for the pass that publishes them."""
     ears = Milestones(node_initialise=5, service_status=3)
     run = a_run_of_joining_nodes(simulate, 5, services=3, ears=ears)
     run.writer = PatientWriter(

@@ -58,7 +58,7 @@ def served(simulate: Simulate) -> Run:
 
 
 def test_a_load_balancer_that_is_made(simulate: Simulate) -> None:
-    """One event says so, whatever the number of rounds; the conditions ride on the status, without a write of their
+    """One event says so, whatever the number of passes; the conditions ride on the status, without a write of their
     own."""
     run = a_balanced_run(simulate)
 

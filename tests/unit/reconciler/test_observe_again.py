@@ -1,4 +1,4 @@
-"""Later rounds of a pass: what was changed is read anew, the rest stays, and who comes late waits for the next pass."""
+"""Later passes of a chain: what was changed is read anew, the rest stays, and newcomers wait for the next chain."""
 
 from collections import Counter
 from collections.abc import Callable
@@ -58,7 +58,7 @@ def read(sim: Simulation) -> Counter[str]:
 
 
 def test_clocks_that_differed_once_differ_for_the_whole_pass(sim: Simulation, readers: Readers) -> None:
-    """One API server of several is an hour ahead and has told the time of the Nodes: a later round in which the others
+    """One API server of several is an hour ahead and has told the time of the Nodes: a later pass in which the others
     answer alone leaves that time where it is, and gives no Node up by it."""
     sim.spoil_kubernetes("clock", seconds=3600, path="/api/v1/nodes$")
     before = first(sim, readers)
@@ -98,7 +98,7 @@ def test_what_was_changed_is_read_anew(
 
 @pytest.mark.parametrize("kinds", [(), ("lb.target",), ("node.labels",)])
 def test_a_list_of_robot_servers_is_older_by_then(simulate: Callable[..., Simulation], kinds: tuple[str, ...]) -> None:
-    """Whether or not the round reads the cluster's time again: what was fresh enough at first may prove nothing now."""
+    """Whether or not the pass reads the cluster's time again: what was fresh enough at first may prove nothing now."""
     sim = simulate(nodes=[settled_node("web-1", 1)], project={"servers": [server(1, "web-1")]}, robot=[LISTED])
     readers = sim.readers()
     before = first(sim, readers)

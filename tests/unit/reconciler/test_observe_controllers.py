@@ -113,7 +113,7 @@ def test_a_nameless_one(sim: Simulation) -> None:
 
 
 def test_part_of_a_reading(sim: Simulation) -> None:
-    """It is read with the world where a namespace is named, and kept through the rounds of a pass."""
+    """It is read with the world where a namespace is named, and kept through the passes of a chain."""
     readers = sim.readers()
     assert observe_world(readers, Settings()).snapshot.controllers is None
 

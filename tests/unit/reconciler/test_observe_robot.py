@@ -272,7 +272,7 @@ def test_power_is_asked_for_less_and_less(account: Account) -> None:
 
 
 def test_a_list_ages_between_the_rounds_of_a_pass(account: Account) -> None:
-    """What proved an absence at the beginning of a pass may be too old for its third round."""
+    """What proved an absence at the beginning of a chain may be too old for its third pass."""
     cache = account.cache()
     listed = cache.read().account
     account.clock.advance(150)

@@ -483,7 +483,7 @@ ITSELF_INVALID = a_world([a_service(claim=INVALID)], [a_balancer()])
     "all is well": (WELL, LOCATED, PUBLISHED, ("True", "InSync")),
     "withheld": (WELL, OBSERVE, NO_ADDRESS, ("False", "Waiting")),
     "held": (replace(WELL, servers=Section()), LOCATED, NO_ADDRESS, ("False", "Held")),
-    "something waits for the next round": (IN_NEED, LOCATED, PUBLISHED, ("False", "Waiting")),
+    "something waits for the next pass": (IN_NEED, LOCATED, PUBLISHED, ("False", "Waiting")),
     "it is in trouble itself": (ITSELF_INVALID, LOCATED, PUBLISHED, ("False", "InvalidAnnotation")),
 })  # fmt: skip
 def test_rides(snapshot: Snapshot, settings: Settings, ready: tuple[str, str], in_sync: tuple[str, str]) -> None:

@@ -123,7 +123,7 @@ LEAST = {"algorithm_type": "least_connections"}
     "reverse-names-later": ({"ipv4_rdns": "a.example.com", "ipv6_rdns": "b.example.com"}, {}, {}),
     # Nothing is written then, so that the label is there before the load balancer is.
     "a-cluster-without-identity": ({}, {"cluster_uid": Unknown("403")}, {"labels": {LABEL_SERVICE_UID: SERVICE_UID}}),
-    # A new cluster costs no second round: its targets are what its Nodes will be.
+    # A new cluster costs no second pass: its targets are what its Nodes will be.
     "a-node-that-joins": ({}, {"nodes": [a_joining_node("web-1")]}, {"targets": TARGETS}),
 })  # fmt: skip
 def test_the_body_of_a_creation(options: dict[str, str], world: dict[str, Any], fields: dict[str, Any]) -> None:
@@ -136,7 +136,7 @@ def test_the_body_of_a_creation(options: dict[str, str], world: dict[str, Any], 
 
 def test_a_private_address_comes_after_the_creation() -> None:
     """The body of a creation has no place for it: created without a network, attached with the address, then the
-    targets, each in its round. What follows is planned with the creation, and waits for the id."""
+    targets, each in its pass. What follows is planned with the creation, and waits for the id."""
     options = PRIVATE | {"private_ipv4": "10.0.0.9", "private_subnet_ip_range": "10.0.0.0/24"}
     plan = plan_of(new(**options), **INSIDE | fleet(1))
     create = plan.by_key[BALANCER].after
@@ -247,7 +247,7 @@ ATTACHED, ALL = a_balancer(attachments=(HERE,)), (V4, V6, INSIDE_ENTRY)
 def test_a_status_that_changes_with_the_load_balancer(
     options: dict[str, str], balancer: CloudBalancer, ingress: tuple[Ingress, ...], part: str
 ) -> None:
-    """It is right, and will not be: the plan shows that, and the round after the change writes it. As long as the part
+    """It is right, and will not be: the plan shows that, and the pass after the change writes it. As long as the part
     is withheld, or once it was refused, nothing is to be published."""
     world = a_world([replace(asking(**options), ingress=ingress)], [balancer], network=Present(NETWORK))
     plan, key = compute_plan(world, IN_NETWORK), f"{BALANCER}/{part}"

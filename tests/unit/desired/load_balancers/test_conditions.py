@@ -166,7 +166,7 @@ INSIDE = replace(ONE, use_private_ip=True)
 def test_ready(
     service: Service, balancers: tuple[CloudBalancer, ...], changes: tuple[Change, ...], expected: tuple[str, str, str]
 ) -> None:
-    """Ready is a Service with a published address behind which there is somebody, once this round is done."""
+    """Ready is a Service with a published address behind which there is somebody, once this pass is done."""
     assert conditions(service, balancers, changes)[READY] == expected
 
 

@@ -1,4 +1,4 @@
-"""The order of changes: their lanes, and the round in which each can be carried out."""
+"""The order of changes: their lanes, and the pass in which each can be carried out."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -210,7 +210,7 @@ REMOVAL = replace(TARGET, key=key_of(f"{BALANCER}/target/server:2"), depends_on=
     "a certificate that nobody knows yet": ([LISTENER], {LISTENER.key: UNKNOWN}),
 })  # fmt: skip
 def test_changes_that_wait_for_a_later_round(changes: Sequence[Change], waiting: Mapping[str, str]) -> None:
-    """A round leaves out what takes a value that only a change of it brings, and what depends on that."""
+    """A pass leaves out what takes a value that only a change of it brings, and what depends on that."""
     plan = Plan(tuple(changes))
     assert not_ready(plan) == waiting
     assert [change.key for change in ready_now(plan)] == [key for key in plan.by_key if key not in waiting]
