@@ -112,7 +112,7 @@ def witnesses(snapshot: Snapshot, settings: Settings) -> Mapping[str, str]:
 
     (*) If no Node is ours yet, the labels alone are enough.
 
-    Only witnesses from the beginning of the pass count: a later one may be the work of this very pass.
+    Only witnesses from the first pass of a chain count: a later one may be the work of this very chain.
     """
     seen = dict(_witnesses(snapshot, settings))
     if snapshot.at_first is None:

@@ -1,4 +1,4 @@
-"""Observation of both APIs: one snapshot for a pass, and what is read again after each round."""
+"""Observation of both APIs: a snapshot for the first pass of a chain, and what is read again for each other one."""
 
 from collections.abc import Callable, Collection, Iterable, Mapping
 from concurrent.futures import Executor, Future
@@ -114,13 +114,13 @@ class Observation:
 
 
 def look(readers: Readers, settings: Settings, namespace: str | None = None) -> Observation:
-    """Everything that a pass plans from. Other controllers are looked for in ``namespace``, that of the Lease; None:
+    """Everything that a chain's first pass plans from. Other controllers are looked for in ``namespace``, that of the Lease; None:
     not at all. Raises an ApiError when the Nodes cannot be listed."""
     return _with_details(readers, settings, observe_world(readers, settings, namespace))
 
 
 def look_again(readers: Readers, before: Observation, settings: Settings, kinds: frozenset[str]) -> Observation:
-    """The same after a round with changes of these ``kinds``. Raises an ApiError when Nodes cannot be read."""
+    """The same after a pass with changes of these ``kinds``. Raises an ApiError when Nodes cannot be read."""
     return _with_details(readers, settings, observe_again(readers, before, settings, kinds))
 
 
@@ -179,9 +179,9 @@ def observe_world(readers: Readers, settings: Settings, lease_namespace: str | N
 def observe_again(readers: Readers, before: Observation, settings: Settings, kinds: frozenset[str]) -> Observation:
     """``before`` with all that changes of these ``kinds`` touch read anew. Raises an ApiError when Nodes cannot be.
 
-    Nodes and Services that have appeared since are left for the next pass: the rest was read before there were any of
-    them. Nor are servers read anew: what is changed in a network is in the network; nor are other controllers looked
-    for. The time is that of the newest reading of the cluster, and the list of Robot servers is as old as it is by now.
+    Nodes and Services that have appeared since are left for the next chain: the rest was read before there were any of
+    them. Nor are servers read anew, which takes a request for 50 of them: what is changed in a network is in the
+    network; nor are other controllers looked for. The time is that of the newest reading of the cluster, and the list of Robot servers is as old as it is by now.
     """
     old = before.snapshot
     touched = frozenset(KINDS[kind].object for kind in kinds)
@@ -204,7 +204,7 @@ def observe_again(readers: Readers, before: Observation, settings: Settings, kin
         node_section = _with_returned(node_section, _without_latecomers(node_section, found_nodes), found_nodes)
         moments.append(read_at)
     taken_at = max(moments, default=old.taken_at)
-    # Clocks that differed once differ for the whole pass: what was read by a wrong one may still stand.
+    # Clocks that differed once differ for the whole chain: what was read by a wrong one may still stand.
     clocks = old.clocks if old.clocks.differ else readers.clocks
     robot = readers.robot.cache.aged(old.robot) if readers.robot and old.robot else old.robot
     snapshot = replace(old, nodes=node_section, services=services, robot=robot, taken_at=taken_at, clocks=clocks)
@@ -245,7 +245,7 @@ def _as_remembered(
 
 
 def _named(before: Snapshot, settings: Settings) -> str | None:
-    """The network by which a pass goes on: that of its first reading, whatever its name."""
+    """The network by which a chain goes on: that of its first reading, whatever its name."""
     network = before.network.value if isinstance(before.network, Present) else None
     return (
         settings.network if network is None or settings.network in (network.name, str(network.id)) else str(network.id)
@@ -388,7 +388,7 @@ V = TypeVar("V", bound=_Identified)
 
 
 def _without_latecomers(first: Section[str, V], now: Section[str, V]) -> Section[str, V]:
-    """``now`` without what was not there when the pass began. What could not be read then, or may have been missed,
+    """``now`` without what was not there when the chain began. What could not be read then, or may have been missed,
     is still not known to be absent."""
     known = {item.uid for item in first}
     names = first.items.keys() | first.unreadable.keys()

@@ -1,10 +1,12 @@
 """Whole passes that make routes: at which price, what does not wait for them, and when a series of them gives way."""
 
 from collections.abc import Callable, Mapping
+from concurrent.futures import Future
 from typing import Any
 
 import pytest
 
+from actuators.lanes import Lane
 from actuators.outcome import PREEMPTED, Applied, Failed
 from reconciler.result import Result, exit_code
 from tests.routes import gateway_of, pods_of
@@ -102,6 +104,22 @@ def test_a_series_gives_way_to_a_wake_up(simulate: Simulate, after: int) -> None
 
     assert second.result is Result.NO_CHANGES
     assert (run.sim.routes(), len(routed_nodes(run)), added(run)) == (routes_to(12), 12, 12)
+
+
+def test_a_route_refused_after_its_chain_is_told_at_once(simulate: Simulate) -> None:
+    """It was left under way; the next chain's first plan knows its end, and no second pass has to close the Node."""
+    run = a_run_of_joining_nodes(simulate, 1)
+    (route,) = (line.change for line in run.plan().lines if line.change.kind == "route.create")
+    lane = Lane.of(route)
+    lane.future = Future()
+    lane.future.set_result(Failed("no"))
+    run.under_way.left = [lane]
+
+    report = run.converge()
+
+    assert (added(run), outcomes(report)[route.key], run.ears.begun) == (0, Failed, 1)
+    (node,) = run.sim.nodes().values()
+    assert ("NetworkUnavailable", "True") in {(each["type"], each["status"]) for each in node["status"]["conditions"]}
 
 
 def test_a_node_that_leaves_while_its_routes_are_made_fails_nothing(simulate: Simulate) -> None:
