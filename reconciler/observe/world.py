@@ -114,8 +114,8 @@ class Observation:
 
 
 def look(readers: Readers, settings: Settings, namespace: str | None = None) -> Observation:
-    """Everything that a chain's first pass plans from. Other controllers are looked for in ``namespace``, that of the Lease; None:
-    not at all. Raises an ApiError when the Nodes cannot be listed."""
+    """Everything that a chain's first pass plans from. Other controllers are looked for in ``namespace``, that of the
+    Lease; None: not at all. Raises an ApiError when the Nodes cannot be listed."""
     return _with_details(readers, settings, observe_world(readers, settings, namespace))
 
 
@@ -181,7 +181,8 @@ def observe_again(readers: Readers, before: Observation, settings: Settings, kin
 
     Nodes and Services that have appeared since are left for the next chain: the rest was read before there were any of
     them. Nor are servers read anew, which takes a request for 50 of them: what is changed in a network is in the
-    network; nor are other controllers looked for. The time is that of the newest reading of the cluster, and the list of Robot servers is as old as it is by now.
+    network; nor are other controllers looked for. The time is that of the newest reading of the cluster, and the list
+    of Robot servers is as old as it is by now.
     """
     old = before.snapshot
     touched = frozenset(KINDS[kind].object for kind in kinds)
