@@ -12,7 +12,7 @@ depend on each other run in parallel.
 | ``not_preemptible`` | the changes that no series of preemptible ones delays |
 | ``urgent`` | the changes that wait for no request to Hetzner |
 | ``bridged`` | a part of a plan without gaps in the order |
-| ``ready_now``, ``not_ready`` | the allowed changes that can be carried out now, and why the others cannot |
+| ``not_ready`` | the allowed changes that cannot be carried out now, and why |
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -135,20 +135,6 @@ def bridged(changes: Sequence[Change], plan: Plan) -> tuple[Change, ...]:
         reached[change.key] = frozenset().union(*({key} if key in among else reached[key] for key in named))
     return tuple(
         replace(change, follows=tuple(sorted(reached[change.key].difference(change.depends_on)))) for change in changes
-    )
-
-
-def ready_now(plan: Plan, applied: Collection[str] = (), given_up: Collection[str] = ()) -> tuple[Change, ...]:
-    """The allowed changes that can be carried out now, in their order.
-
-    ``applied`` and ``given_up`` are keys of changes that this pass has tried already and does not try again: dependents
-    of the former are ready, dependents of the latter are not.
-    """
-    unready = not_ready(plan, given_up)
-    return tuple(
-        change
-        for change in plan.allowed
-        if change.key not in unready and change.key not in applied and change.key not in given_up
     )
 
 

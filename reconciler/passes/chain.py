@@ -25,7 +25,7 @@ from desired.plan.change import Change, GuardName, Hold, Plan, Verdict
 from desired.plan.grants import Grant, Source
 from desired.plan.kinds import ChangeKind
 from desired.plan.notes import Note
-from desired.plan.ordering import not_ready, ready_now
+from desired.plan.ordering import not_ready
 from desired.plan.setbacks import NO_SETBACKS, Setbacks
 from desired.rules.filters import BLOCKED
 from desired.section import Section, grouped
@@ -105,16 +105,17 @@ class Chain:
     @property
     def let_pass(self) -> Mapping[GuardName, Sequence[Change]]:
         """Rule → changes of its approved holds that were made, or refused and perhaps done in part."""
-        ended = [line.change for line in self.attempted() if isinstance(line.outcome, Applied | Failed)]
-        held = grouped((hold.rule, key) for hold in self.approved for key in hold.keys)
-        return {rule: [change for change in ended if change.key in keys] for rule, keys in held.items()}
+        last = {key: attempts[-1] for key, attempts in self.tried.items()}
+        ended = {key: line.change for key, line in last.items() if isinstance(line.outcome, Applied | Failed)}
+        return grouped((hold.rule, ended[key]) for hold in self.approved for key in hold.keys if key in ended)
 
     def todo(self, plan: Plan) -> tuple[Change, ...]:
         """The changes of ``plan`` that its pass applies."""
         ended = self.ended(plan)
-        applied = {key for key, outcome in ended.items() if isinstance(outcome, Applied)}
-        premature = {change.key for change in plan.changes if self._is_premature(change)}
-        return ready_now(plan, applied, ended.keys() - applied | premature)
+        given_up = {key for key, outcome in ended.items() if not isinstance(outcome, Applied)}
+        given_up |= {change.key for change in plan.changes if self._is_premature(change)}
+        left = {*ended, *given_up, *not_ready(plan, given_up)}
+        return tuple(change for change in plan.allowed if change.key not in left)
 
     def has_more(self, plan: Plan) -> bool:
         """Whether ``plan`` has changes that only a further pass can carry out."""

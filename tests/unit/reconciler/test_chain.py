@@ -81,6 +81,7 @@ def test_what_is_tried_again(outcome: Outcome, tried_again: bool) -> None:
         "what depends on a failure is left": ([{A: Applied(), B: REFUSED, C: AFTER_A}], []),
         "what depends on what is tried again is too": ([{A: Applied(), B: OVERTAKEN, C: AFTER_A}], [B, C]),
         "however far away the failure is": ([{A: REFUSED, B: AFTER_A, C: AFTER_A}], []),
+        "what a failure needed itself can go": ([{B: REFUSED}], [A]),
         "two passes": ([{A: OVERTAKEN, B: AFTER_A}, {A: Applied(), B: OVERTAKEN}], [B, C]),
         "overtaken twice": ([{A: OVERTAKEN}, {A: OVERTAKEN}], [A, B, C]),
     },
@@ -88,6 +89,13 @@ def test_what_is_tried_again(outcome: Outcome, tried_again: bool) -> None:
 def test_what_is_tried_next(passes: Sequence[Mapping[str, Outcome]], todo: list[str]) -> None:
     """What was applied holds nothing up though the plan has it still; what was given up holds up what comes after."""
     assert keys(after(*passes).todo(Plan((FIRST, SECOND, THIRD)))) == todo
+
+
+@pytest.mark.parametrize("verdict", [Verdict.WAITING, Verdict.HELD, Verdict.REFUSED])
+def test_a_withheld_change_is_not_tried(verdict: Verdict) -> None:
+    plan = Plan((FIRST.ruled(GuardDecision(verdict, GuardName.ADOPTION)), a_change(B)))
+
+    assert keys(Chain().todo(plan)) == [B]
 
 
 def test_what_was_withdrawn_is_not_tried_in_this_pass() -> None:

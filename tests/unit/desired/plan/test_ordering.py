@@ -18,7 +18,6 @@ from desired.plan.ordering import (
     not_preemptible,
     not_ready,
     predecessors,
-    ready_now,
     urgent,
 )
 from tests.balancers import an_http_listener
@@ -209,31 +208,17 @@ REMOVAL = replace(TARGET, key=key_of(f"{BALANCER}/target/server:2"), depends_on=
     "a similar name": ([CREATE, replace(TARGET, key=key_of("load_balancer/default/web-2/target/server:1"))], {}),
     "a certificate that nobody knows yet": ([LISTENER], {LISTENER.key: UNKNOWN}),
 })  # fmt: skip
-def test_changes_that_wait_for_a_later_round(changes: Sequence[Change], waiting: Mapping[str, str]) -> None:
+def test_changes_that_wait_for_a_later_pass(changes: Sequence[Change], waiting: Mapping[str, str]) -> None:
     """A pass leaves out what takes a value that only a change of it brings, and what depends on that."""
     plan = Plan(tuple(changes))
     assert not_ready(plan) == waiting
-    assert [change.key for change in ready_now(plan)] == [key for key in plan.by_key if key not in waiting]
 
 
 @pytest.mark.parametrize("verdict", [Verdict.WAITING, Verdict.HELD, Verdict.REFUSED])
-def test_withheld_changes_are_never_ready(verdict: Verdict) -> None:
+def test_what_needs_a_withheld_change_is_not_ready(verdict: Verdict) -> None:
     create = CREATE.ruled(GuardDecision(verdict, GuardName.ADOPTION))
     plan = Plan((create, TARGET, replace(NODE, depends_on=(BALANCER,))))
-    assert ready_now(plan) == ()
     assert not_ready(plan) == {TARGET.key: UNMADE, NODE.key: f"blocked by {BALANCER} (waiting)"}
-
-
-@rows("applied given_up ready", {
-    "nothing was tried": ((), (), [BALANCER, CLAIM.key]),
-    "what was applied is not applied again, and what needs it can go": ((CLAIM.key,), (), [BALANCER]),
-    "what failed is not tried again, nor is what needs it": ((), (CLAIM.key,), []),
-    "what it needed itself can go": ((), (BALANCER,), [CLAIM.key]),
-})  # fmt: skip
-def test_changes_that_were_tried_in_this_pass(
-    applied: Sequence[str], given_up: Sequence[str], ready: Sequence[str]
-) -> None:
-    assert [change.key for change in ready_now(Plan((CLAIM, CREATE)), applied, given_up)] == ready
 
 
 def test_why_after_something_was_given_up() -> None:
