@@ -195,6 +195,14 @@ def test_a_change_whose_answer_got_lost(plan: Plan, is_whole: bool, outcome: Out
     assert after({A: LOST}).attempted(plan if is_whole else None) == (Line(FIRST, outcome),)
 
 
+def test_a_lost_answer_is_told_as_done_beside_another_change_of_its_key() -> None:
+    other = replace(FIRST, kind=ChangeKind.NODE_ADDRESSES, verb=Verb.MODIFY)
+
+    lines = after({A: LOST}).lines(Plan((other,)), lambda _change: NO_PASS_LEFT)
+
+    assert lines == (Line(FIRST, Applied()), Line(other, NO_PASS_LEFT))
+
+
 def test_a_change_whose_answer_got_lost_where_not_everything_was_seen() -> None:
     lines = after({A: LOST}).lines(Plan(), lambda _change: None, is_whole=False)
 
