@@ -339,10 +339,6 @@ def _by_kind(kind: ChangeKind, verb: Verb) -> tuple[Evidence, ...]:
     return (*identity, *(map(WholeList, row.decided_from) if needs_lists else ()), *network)
 
 
-_EVENTS_TO_MIN = 5
-"""How exact an Event is about the end of a hold."""
-
-
 @dataclass(frozen=True, slots=True)
 class HoldEnd:
     """The end of a hold without an approval."""
@@ -362,13 +358,10 @@ class HoldEnd:
         return f"{at}{left}, {self.how}; its changes are then made"
 
     def announced_at(self, now: datetime) -> str:
-        """The same for an Event, which says the same as long as it means the same: to five minutes, and no duration.
-        The end of a Node whose kubelet still reports moves on all the while."""
+        """The same for an Event, which is read later: without a duration."""
         if self.in_s is None:
             return self.how
-        at = now + timedelta(seconds=self.in_s)
-        at = at.replace(minute=at.minute - at.minute % _EVENTS_TO_MIN)
-        return f"after {shown_moment(at)}, {self.how}; its changes are then made"
+        return f"after {shown_moment(now + timedelta(seconds=self.in_s))}, {self.how}; its changes are then made"
 
 
 def shown_seconds(seconds: float) -> str:
@@ -405,6 +398,12 @@ class Hold:
     def said(self) -> str:
         """Problem and remedy in one sentence."""
         return with_advice(self.why, self.advice)
+
+    @property
+    def approval_mends(self) -> bool:
+        """Whether an approval is the remedy. A token of another project is corrected, and another controller stopped;
+        only ``holds show`` tells how to approve such a hold."""
+        return self.rule not in (GuardName.PROJECT_ANCHOR, GuardName.OTHER_CONTROLLER)
 
 
 def with_advice(why: str, advice: str) -> str:

@@ -172,4 +172,5 @@ def _holds(row: Row, explained: Explained) -> Iterator[TextLine]:
             yield TextLine(f"        changes: {', '.join(hold.keys)}", Tone.DETAIL)
             if hold.end is not None:
                 yield TextLine(f"        ends by itself {hold.end.said_at(now)}")
-            yield approve_line(hold.hash, report.approve_flags, "        ")
+            if hold.approval_mends:
+                yield approve_line(hold.hash, report.approve_flags, "        ")

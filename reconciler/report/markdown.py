@@ -22,7 +22,7 @@ from reconciler.report.escaping import visible
 from reconciler.report.folding import Block, Field, names
 from reconciler.report.money import shown_cost, shown_total
 from reconciler.report.view import AFTER_APPROVAL, MEANS, MOST_REMOVALS, are_folded, is_applied, view_of
-from reconciler.result import Line, Report, Result, approve_command, needing_a_person
+from reconciler.result import Line, Report, Result, approve_command, look_command, needing_a_person
 
 MARK = "hcloud-reconciler:plan"
 """What the first line has, before the cluster: by it a pipeline finds the comment that it is to edit."""
@@ -233,7 +233,8 @@ class _Page:
         return _some([_BREAK.join(self._hold(hold, extent)) for hold in self._report.holds], extent, "hold")
 
     def _hold(self, hold: Hold, extent: _Extent) -> Iterator[str]:
-        yield f"**Held:** {code(hold.rule)}: {code(approve_command(hold.hash, self._report.approve_flags))}"
+        command = approve_command if hold.approval_mends else look_command
+        yield f"**Held:** {code(hold.rule)}: {code(command(hold.hash, self._report.approve_flags))}"
         yield f"Why: {prose(hold.said)}"
         most = MOST_REMOVALS if extent.most is None else min(extent.most, MOST_REMOVALS)
         if len(hold.keys) <= most or (self._report.detail is Detail.FULL and extent.most is None):

@@ -47,6 +47,8 @@ class StatusReport:
     """When it was renewed, in its holder's words."""
     duration_s: int | None = None
     """For how long the Lease is held without being renewed; None when it does not say."""
+    has_renewed: bool = False
+    """Whether the Lease was renewed between two looks, whatever clock that is by."""
     errors: tuple[str, ...] = ()
     flags: str = ""
     """With which other commands reach the same cluster."""
@@ -66,9 +68,9 @@ class StatusReport:
 
     @property
     def is_gone(self) -> bool:
-        """Whether the leader has not renewed its Lease for three of its durations: whatever clock it has, it does not
-        run, and no other has taken over."""
-        if self.now is None or not self.leader or self.duration_s is None:
+        """Whether the leader has not renewed its Lease for three of its durations: it does not run, and no other has
+        taken over. One that was seen to renew it has another clock."""
+        if self.now is None or not self.leader or self.duration_s is None or self.has_renewed:
             return False
         try:
             return self.now - parse_moment(self.renewed) > _GONE * timedelta(seconds=self.duration_s)
@@ -98,7 +100,8 @@ def _lines(report: StatusReport) -> Iterator[TextLine]:
         namespace = report.lease.partition("/")[0]
         pods = f"kubectl -n {namespace} get pods -l app.kubernetes.io/name=hcloud-reconciler"
         gone = f": it does not run, and no other has taken over; see {pods}" if report.is_gone else ""
-        yield TextLine(f"Leader:    {report.leader or 'none'} (Lease {report.lease}){renewed}{gone}", tone)
+        clock = ", by its own clock, and renews it still" if report.has_renewed else ""
+        yield TextLine(f"Leader:    {report.leader or 'none'} (Lease {report.lease}){renewed}{clock}{gone}", tone)
     if status is None:
         return
     late = f": {_NOT_RENEWED}" if report.is_late else ""

@@ -182,7 +182,8 @@ def _hold(hold: Hold, report: Report, now: datetime | None) -> Iterator[TextLine
         yield TextLine(f"      also holds: {', '.join(unmarked)}", Tone.DETAIL)
     look = look_command(hold.hash, report.approve_flags, program_name())
     yield TextLine(f"      look:    {look}", Tone.WARNING, look)
-    yield approve_line(hold.hash, report.approve_flags, "      ")
+    if hold.approval_mends:
+        yield approve_line(hold.hash, report.approve_flags, "      ")
 
 
 def approve_line(hold_hash: str, flags: str, indent: str) -> TextLine:

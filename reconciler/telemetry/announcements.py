@@ -342,12 +342,10 @@ def _holds(hold: Hold, plan: Plan, snapshot: Snapshot, approve_flags: str) -> It
     end = "" if hold.end is None else f". Ends by itself {hold.end.announced_at(snapshot.taken_at)}"
     for subject, held in kinds.items():
         verb = "is" if len(held) == 1 else "are"
-        command = approve_command(hold.hash, approve_flags)
-        text, remedy = (
-            f"{', '.join(sorted(held))} {verb} held by {hold.rule}: {hold.said}",
-            f"{end}. Approve with: {command}",
-        )
-        yield Event(subject, EventType.WARNING, "ChangeHeld", text[: max(0, MESSAGE - len(remedy))] + remedy)
+        approve = f". Approve with: {approve_command(hold.hash, approve_flags)}" if hold.approval_mends else ""
+        text, remedy = f"{', '.join(sorted(held))} {verb} held by {hold.rule}: {hold.said}", f"{end}{approve}"
+        message = text[: max(0, MESSAGE - len(remedy))] + remedy
+        yield Event(subject, EventType.WARNING, "ChangeHeld", message, identity=f"{sorted(held)} {hold.hash}")
 
 
 def _subject_of(change: Change, snapshot: Snapshot) -> Subject | None:

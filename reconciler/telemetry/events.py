@@ -129,6 +129,8 @@ class Event:
     message: str
     ended: "Event | None" = None
     """What is said once it holds no more; None for nothing."""
+    identity: str = ""
+    """What makes it the same Event while its message moves on, as that of an end does; "" for its message."""
     is_silent: bool = False
     """Whether it is not known whether it holds still: it is not said, and what began to hold has not ended."""
 
@@ -216,7 +218,8 @@ class EventSink:
             try:
                 self._writer.try_create(path, _body(name, event, now))
             except Conflict:
-                self._writer.try_patch(f"{path}/{segment(name)}", {"lastTimestamp": _time(now)})
+                again = {"message": event.message[:MESSAGE], "lastTimestamp": _time(now)}
+                self._writer.try_patch(f"{path}/{segment(name)}", again)
         except ApiError as error:
             self._said.pop(name, None)
             _log.debug("event dropped: %s", error)
@@ -228,7 +231,7 @@ def _namespace(event: Event) -> str:
 
 def _name(event: Event) -> str:
     subject = event.subject
-    fingerprint = digest(subject.uid, event.type, event.reason, event.message).removeprefix("sha256:")
+    fingerprint = digest(subject.uid, event.type, event.reason, event.identity or event.message).removeprefix("sha256:")
     return f"{subject.name[:_NAME_LENGTH]}.{fingerprint}"
 
 

@@ -15,7 +15,7 @@ from desired.plan.change import Change, Verdict
 from desired.plan.notes import NoteKind
 from desired.section import grouped
 from desired.syntax.bounds import listed
-from reconciler.result import UPDATE_DNS, Report, Requests, Result, approve_command, summary
+from reconciler.result import UPDATE_DNS, Report, Requests, Result, approve_command, look_command, summary
 from reconciler.telemetry.logs import Pairs, pairs
 
 
@@ -237,10 +237,10 @@ def _withheld(report: Report) -> Iterator[_Finding]:
     for hold in report.holds:
         if not hold.approved:
             keys, now = listed(hold.keys, _SHOWN), report.snapshot.taken_at if report.snapshot else None
-            command = approve_command(hold.hash, report.approve_flags)
             measure = {"rule": hold.rule, "value": hold.value, "limit": hold.limit, "keys": keys}
             end = {} if hold.end is None else {"ends": hold.end.said_at(now)}
-            told = {**measure, "why": hold.said, **end, "approve": command}
+            name, command = ("approve", approve_command) if hold.approval_mends else ("look", look_command)
+            told = {**measure, "why": hold.said, **end, name: command(hold.hash, report.approve_flags)}
             yield _Finding("held", told, {"rule": hold.rule, "keys": keys}, needs_a_person=True)
     planned = (line.change for line in report.lines if line.outcome is None)
     waiting = (change for change in planned if change.decision.verdict is Verdict.WAITING)

@@ -134,29 +134,29 @@ def test_every_kind_of_note_is_decided_on() -> None:
 
 
 def test_holds() -> None:
-    """A Node whose change is held is told the rule, the reason and how to approve; not once it is approved."""
+    """A Node whose change is held is told the rule, the reason and the remedy; not once it is approved."""
     world = a_snapshot([JOINING, a_settled_node("web-2", 99)], [a_server()])
     (hold,) = judged(world).holds
 
     (event,) = warnings(judged(world), world, Settings())
 
     assert (event.subject, event.type, event.reason) == (subject_of(JOINING), EventType.WARNING, "ChangeHeld")
-    assert event.message.startswith("node.initialise is held by project-anchor: ")
-    assert event.message.endswith(f"Approve with: reconcile approve {hold.hash}")
+    assert event.message == f"node.initialise is held by project-anchor: {hold.said}", "a wrong token is not approved"
     assert list(warnings(judged(world, hold.hash), world, Settings())) == []
 
 
 @pytest.mark.parametrize(("flags", "typed"), [
     pytest.param("", "", id="none"),
     pytest.param("--kubeconfig f", " --kubeconfig f", id="some"),
-    pytest.param(f"--kubeconfig {'f' * 900}", f" --kubeconfig {'f' * 900}", id="so long that the reason is cut"),
+    pytest.param(f"--kubeconfig {'f' * 750}", f" --kubeconfig {'f' * 750}", id="so long that the reason is cut"),
 ])  # fmt: skip
 def test_the_command_to_type(flags: str, typed: str) -> None:
     """The command of the event can be typed as it stands: it names the cluster as this run does."""
-    world = a_snapshot([JOINING, a_settled_node("web-2", 99)], [a_server()])
+    lost = [a_lost_node(f"web-{i}", i) for i in (1, 2)]
+    world = a_snapshot([*lost, a_settled_node("web-3", 3)], [a_server(3, "web-3")])
     (hold,) = judged(world).holds
 
-    (event,) = warnings(judged(world), world, Settings(), flags)
+    event, _ = warnings(judged(world), world, Settings(), flags)
 
     assert event.message.endswith(f". Approve with: reconcile approve {hold.hash}{typed}")
     assert len(event.message) <= MESSAGE
@@ -170,11 +170,12 @@ def test_a_hold_announces_when_it_ends_by_itself() -> None:
     worlds = (world, replace(world, taken_at=world.taken_at + timedelta(minutes=3, seconds=7)))
     (hold,) = judged(world).holds
 
-    found = [next(iter(warnings(judged(each), each, Settings()))).message for each in worlds]
+    found = [next(iter(warnings(judged(each), each, Settings()))) for each in worlds]
 
     when = "after 2026-07-01 12:25 UTC, if both stay NotReady; its changes are then made"
     remedy = f". Ends by itself {when}. Approve with: reconcile approve {hold.hash}"
-    assert found == [f"node.delete is held by node-blast-radius: {hold.said}{remedy}"] * 2
+    assert [each.message for each in found] == [f"node.delete is held by node-blast-radius: {hold.said}{remedy}"] * 2
+    assert found[0].identity == found[1].identity
     (cut, _) = warnings(judged(world), world, Settings(), "--kubeconfig " + "f" * 700)
     assert f". Ends by itself {when}. Approve with: " in cut.message
 

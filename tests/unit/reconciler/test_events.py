@@ -81,6 +81,19 @@ def test_transitions(sim: Simulation, minutes: tuple[int, ...], gone: tuple[int,
     assert (event["firstTimestamp"], event["lastTimestamp"]) == ("2026-07-01T12:00:00Z", f"2026-07-01T{last}:00Z")
 
 
+def test_a_moment_in_a_text_that_moves_on_is_no_new_event(sim: Simulation) -> None:
+    """It is the same Event, with the new text when it is said again."""
+    with sink(sim) as events:
+        for minute in (0, 1, 31):
+            moved = replace(MISSED, message=f"ends at 12:{minute:02}", identity="the hold")
+            events.announce([moved], NOW + timedelta(minutes=minute))
+            wait(events._under_way, timeout=60)
+
+    assert [entry.method for entry in sim.sent_to_kubernetes()] == ["POST", "POST", "PATCH"]
+    (event,) = listed(sim)
+    assert event["message"] == "ends at 12:31"
+
+
 @rows("holding statuses", {"holds": (True, [503, 201]), "does not hold any more": (False, [503])})
 def test_an_event_that_was_lost(sim: Simulation, holding: bool, statuses: list[int]) -> None:
     """The next pass tries again if it still holds, and then nothing is said again."""

@@ -19,6 +19,7 @@ from desired.model.snapshot import Snapshot
 from desired.plan.notes import Note, NoteKind
 from desired.planner import compute_plan
 from desired.section import Section
+from reconciler.cli.reading import _looked_again
 from reconciler.page.page import document_of, page_of
 from reconciler.report.documents import report_as_json
 from reconciler.report.explanation import render_explanation
@@ -209,6 +210,25 @@ def test_a_leader_that_does_not_renew_is_gone(renewed: Any, duration: int | None
     report = a_status(ALL_WELL, renewed=text, duration_s=duration)
     assert report.code == code
     assert ("it does not run" in next(report.lines()).text) is (code == 3)
+
+
+def test_a_leader_with_another_clock_is_not_gone() -> None:
+    """Its clock is behind by 23 minutes: a second look sees that it renews its Lease."""
+    first = a_status(ALL_WELL, renewed=(NOW - timedelta(minutes=23)).isoformat())
+    looks = [first, replace(first, renewed=(NOW - timedelta(minutes=22, seconds=58)).isoformat())]
+    slept = list[float]()
+    found = _looked_again(first, lambda: looks.pop(0), slept.append)
+    assert (found.code, slept) == (0, [2.0, 2.0])
+    assert next(found.lines()).text.endswith(", renewed 23 min ago, by its own clock, and renews it still")
+
+
+def test_a_leader_that_renews_in_no_look_is_gone() -> None:
+    first = a_status(ALL_WELL, renewed=(NOW - timedelta(minutes=23)).isoformat())
+    slept = list[float]()
+    assert _looked_again(first, lambda: first, slept.append).code == 3
+    assert sum(slept) == 16
+    assert _looked_again(a_status(ALL_WELL), lambda: first, lambda _: slept.clear()).code == 0
+    assert slept
 
 
 def test_an_event_says_that_a_service_is_down_and_another_that_it_is_not_any_more(
