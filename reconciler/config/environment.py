@@ -4,9 +4,9 @@ A cluster that was run by HCCM brings its variables along, so all of them are un
 """
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Set
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from difflib import SequenceMatcher, get_close_matches
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
@@ -128,6 +128,8 @@ _FORMER = {
 """Names that HCCM once had → what there is instead. HCCM ignores them silently now."""
 
 
+_ALIKE, _THE_SAME = 0.78, 0.9
+"""How like a known name one has to be, of 1, to be taken for it."""
 _PREFIXES = (
     "HCLOUD_CCM_",
     "HCLOUD_INSTANCE",
@@ -147,30 +149,6 @@ _OF_OTHERS = frozenset(("ROBOT_INTERNAL_TRACES", "ROBOT_OPTIONS", "ROBOT_SYSLOG_
 """Names of other software that begin as ours do: those of Robot Framework. What else there is begins otherwise:
 ``HCLOUD_CONTEXT`` of the command hcloud, ``HCLOUD_VOLUME_*`` of the CSI driver, ``HCLOUD_CLOUD_INIT`` of the cluster
 autoscaler."""
-
-_SYNONYMS: Mapping[str, tuple[str, ...]] = {
-    "BALANCER": ("BALANCERS",),
-    "CCM": (),
-    "DEFAULT": (),
-    "ENABLE": ("ENABLED",),
-    "HCLOUD": (),
-    "ID": (),
-    "INSTANCE": ("INSTANCES",),
-    "LB": ("LOAD", "BALANCERS"),
-    "LBS": ("LOAD", "BALANCERS"),
-    "LOADBALANCER": ("LOAD", "BALANCERS"),
-    "LOADBALANCERS": ("LOAD", "BALANCERS"),
-    "NAME": (),
-    "PASS": ("PASSWORD",),
-    "PROXYPROTOCOL": ("PROXY", "PROTOCOL"),
-    "REGION": ("LOCATION",),
-    "SIZE": ("TYPE",),
-    "SUBNETS": ("SUBNET",),
-    "URL": ("ENDPOINT",),
-    "USERNAME": ("USER",),
-    "USES": ("USE",),
-}
-"""Word of a name → the words that it stands for; none where it tells nothing."""
 
 
 def read_variables(environ: Mapping[str, str], errors: list[str]) -> Mapping[str, Any]:
@@ -196,47 +174,24 @@ def read_variables(environ: Mapping[str, str], errors: list[str]) -> Mapping[str
 
 
 def unread_variables(environ: Mapping[str, str]) -> list[str]:
-    """A line for each name that nothing reads although it looks like one of HCCM's: any name that begins as theirs do,
-    and any other ``HCLOUD_*`` name that is spelt like one. Each line offers the variable that was probably meant.
+    """A line for each name that nothing reads although it begins or is spelt as one of HCCM's, with the one that was
+    probably meant.
 
     Names that belong to other software of Hetzner's users, and service links, are passed over.
     """
-    known = {*VARIABLES, *(f"{name}_FILE" for name, row in VARIABLES.items() if row.from_file)}
+    known = sorted({*VARIABLES, *(f"{name}_FILE" for name, row in VARIABLES.items() if row.from_file)})
     lines = []
     for name in sorted(environ):
-        if not name.startswith(("HCLOUD_", "ROBOT_")) or name in known | _FORMER.keys() | _OF_OTHERS:
+        if not name.startswith(("HCLOUD_", "ROBOT_")) or name in {*known, *_FORMER, *_OF_OTHERS}:
             continue
         if LONGEST_VARIABLE.is_exceeded(name) or is_service_link(name):
             continue
-        meant = _meant(name, known)
-        if meant:
-            lines.append(f"unknown variable {name}: did you mean {meant}?")
-        elif name.startswith(_PREFIXES):
+        is_like_ours = name.startswith(_PREFIXES)
+        if near := get_close_matches(name, known, n=1, cutoff=_ALIKE if is_like_ours else _THE_SAME):
+            lines.append(f"unknown variable {name}: did you mean {near[0]}?")
+        elif is_like_ours:
             lines.append(f"unknown variable {name}: nothing reads it; unset it")
     return lines
-
-
-def _meant(name: str, known: Set[str]) -> str | None:
-    """The known name with nearly the same spelling, else for the prefixes of HCCM the one with the most words in
-    common; None when no name shares more than half of all words."""
-    if spelt := get_close_matches(name, sorted(known), n=1, cutoff=0.9):
-        return spelt[0]
-    if not name.startswith(_PREFIXES):
-        return None
-    words = _words(name)
-
-    def likeness(candidate: str) -> tuple[float, float]:
-        others = _words(candidate)
-        shared = len(words & others) / len(words | others)
-        return shared, SequenceMatcher(None, name, candidate).ratio()
-
-    best = max(sorted(known), key=likeness)
-    return best if likeness(best)[0] > 0.5 else None
-
-
-def _words(name: str) -> frozenset[str]:
-    """The words that tell a variable from others, each in the spelling of the table."""
-    return frozenset(word for part in name.split("_") for word in _SYNONYMS.get(part, (part,)) if word)
 
 
 def former_variables(environ: Mapping[str, str]) -> list[str]:

@@ -171,8 +171,6 @@ def test_other_variables_have_no_file(tmp_path: Path) -> None:
         (f"{LB}_PRIVATE_IP", f"{LB}_USE_PRIVATE_IP"),
         (f"{LB}_PROXY_PROTOCOL", f"{LB}_USES_PROXYPROTOCOL"),
         (f"{LB}_SUBNET_IP_RANGE", f"{LB}_PRIVATE_SUBNET_IP_RANGE"),
-        ("HCLOUD_LB_LOCATION", f"{LB}_LOCATION"),
-        ("HCLOUD_LB_ALGORITHM", f"{LB}_ALGORITHM_TYPE"),
         ("HCLOUD_LOADBALANCER_TYPE", f"{LB}_TYPE"),
         ("HCLOUD_NETWORK_ID", "HCLOUD_NETWORK"),
         ("HCLOUD_NETWORK_NAME", "HCLOUD_NETWORK"),
@@ -180,9 +178,7 @@ def test_other_variables_have_no_file(tmp_path: Path) -> None:
         ("HCLOUD_ROUTES_ENABLED", "HCLOUD_NETWORK_ROUTES_ENABLED"),
         ("HCLOUD_ROBOT_ENABLED", "ROBOT_ENABLED"),
         ("ROBOT_USERNAME", "ROBOT_USER"),
-        ("ROBOT_USER_NAME", "ROBOT_USER"),
         ("ROBOT_PASS", "ROBOT_PASSWORD"),
-        ("ROBOT_URL", "ROBOT_ENDPOINT"),
     ],
 )
 def test_unread_variables(name: str, meant: str) -> None:
@@ -190,7 +186,7 @@ def test_unread_variables(name: str, meant: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["HCLOUD_NETWORK_MTU", "HCLOUD_INSTANCES_COLOR", f"{LB}_FREE_OF_CHARGE", "ROBOT_COLOR"]
+    "name", ["HCLOUD_LB_LOCATION", "HCLOUD_INSTANCES_COLOR", f"{LB}_FREE_OF_CHARGE", "ROBOT_COLOR"]
 )
 def test_names_like_no_other(name: str) -> None:
     """What begins as ours do is an error all the same: a setting that nothing reads protects nothing."""
