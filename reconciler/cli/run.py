@@ -112,7 +112,7 @@ def _run(config: Config, stop: Stop) -> int:
             runtime = build_runtime(config, stop, TerminalProgress(config.color))
     except ConnectionProblem as error:
         if is_loop and config.log_format is LogFormat.JSON:
-            return _cannot_start((str(error),), config)
+            return _cannot_start((str(error),), config.log_format)
         return _end(Report(errors=(str(error),)), config, writer, stop)
     gc.freeze()  # what imports left behind lives as long as the process: no collection has to look at it again
     connections, plan_context = runtime.connections, replace(runtime.plan_context, agreement=agreement)
@@ -271,18 +271,18 @@ def _loop(runtime: Runtime, connections: Connections, config: Config, writer: Wr
     try:
         run_controller(runtime, connections, config, stop, wake=wake, of_bug=internal_error, publish=publish_pass)
     except ConfigurationError as error:
-        return _cannot_start(error.lines, config)
+        return _cannot_start(error.lines, config.log_format)
     return 0
 
 
-def _cannot_start(lines: Sequence[str], config: Config) -> int:
+def _cannot_start(lines: Sequence[str], log_format: str, code: int = 1) -> int:
     """The exit code of a controller that ends before its first pass, for these reasons. A log in JSON has nothing but
     JSON."""
-    if config.log_format is not LogFormat.JSON:
-        return fail(*lines, code=1)
+    if log_format != LogFormat.JSON:
+        return fail(*lines, code=code)
     for line in lines:
         _log.error("error %s", pairs(error=line))
-    return 1
+    return code
 
 
 def guarded(run_pass: Callable[[], Report]) -> Report:
@@ -341,7 +341,10 @@ def _in_need(keys: Sequence[Key]) -> str:
 
 def _reject(error: ConfigurationError, command: Command, flags: Mapping[str, str], environ: Mapping[str, str]) -> int:
     """All configuration errors on stderr; a machine that asked for a document gets it all the same."""
-    code = fail(*error.lines, code=error.code)
+    log_format = asked(command, "--log-format", flags, environ) if command is Command.RUN else LogFormat.TEXT
+    if log_format == LogFormat.JSON:
+        logs.set_up(debug=False, log_format=LogFormat.JSON)
+    code = _cannot_start(error.lines, log_format, error.code)
     output = Output(asked(command, "--output", flags, environ))
     if output.is_document:
         publish(Writer(output), Report(errors=error.lines))

@@ -118,6 +118,15 @@ def test_a_controller_that_cannot_start_says_so_in_json_too(
     assert [why in error for error in errors] == [True]
 
 
+def test_a_controller_with_wrong_settings_says_so_in_json_too(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    said = CommandLine(monkeypatch, capsys, {"HCLOUD_TOKEN": "x" * 64})("run", "--log-format", "json", HCLOUD_DEBUG="x")
+
+    (line,) = map(json.loads, said.stderr.splitlines())
+    assert (said.code, line["level"], line["error"][:19]) == (1, "error", "HCLOUD_DEBUG is 'x'")
+
+
 def test_the_details_of_a_bug_are_for_debugging(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO, "hcloud-reconciler")
     guarded(stumble)
