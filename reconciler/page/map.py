@@ -248,7 +248,7 @@ def _marks(changes: Iterable[Change]) -> Mapping[str, str]:
     as a whole is no modification."""
     found: dict[str, str] = {}
     for change in changes:
-        symbol = symbol_of(change)
+        symbol = symbol_of(change.verb, change.decision)
         for key in {change.key, change.key.whole}:
             told = symbol if key == change.key or symbol in "!?" else "~"
             before = found.get(key, "")

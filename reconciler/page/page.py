@@ -35,7 +35,7 @@ from reconciler.page.policy import asset, policy
 from reconciler.report.escaping import visible
 from reconciler.report.explanation import render_explanation
 from reconciler.report.fields import FieldChange
-from reconciler.report.folding import ALIKE, LEAST, Block, ShownChange, alike, names, shown_due, shown_sides
+from reconciler.report.folding import ALIKE, LEAST, NAMED, Block, alike, names, shown_sides
 from reconciler.report.money import shown_total
 from reconciler.report.text import TONES, TextLine, Tone
 from reconciler.report.view import MEANS, View, like_notes, state_counts, unwell, view_of
@@ -140,27 +140,19 @@ class Page:
         is_drawn = bool(world.services or world.nodes)
         found = (
             (Section("states", "State", ill), is_drawn),
-            (Section("holds", "Holds", len(self.view.holds)), self.view.holds),
-            (Section("plan", "Plan", self.changes), self.changes),
+            (Section("holds", "Holds", len(self.view.held)), self.view.held),
+            (Section("plan", "Plan", self.changes), self.view.parts),
             (Section("routes", "Routes", len(world.routes)), world.routes),
             (Section("cost", "Cost"), self.total),
             (Section("notes", "Notes", sum(map(len, self.notes))), self.notes),
         )
         return tuple(section for section, is_there in found if is_there)
 
-    def is_open(self, shown: ShownChange) -> bool:
+    def is_open(self, block: Block) -> bool:
         """Whether a change is: where all of them are read at once, and where a person has to look at it."""
-        is_pressing = shown.decision.verdict in (Verdict.HELD, Verdict.REFUSED) or isinstance(
-            shown.line.outcome, Failed
-        )
-        return self.changes <= OPEN or is_pressing or bool(shown.change.consequences)
-
-    def hold_of(self, shown: ShownChange) -> str:
-        """The hash of the hold that holds a change; "" where none does."""
-        if shown.decision.verdict is not Verdict.HELD:
-            return ""
-        of_rule = (hold for hold in self.view.holds if hold.rule is shown.decision.rule)
-        return next((hold.hash for hold in of_rule if shown.change.key in hold.keys), "")
+        is_withheld = block.first.decision.verdict in (Verdict.HELD, Verdict.REFUSED)
+        is_pressing = is_withheld or isinstance(block.first.outcome, Failed) or bool(block.first.consequences)
+        return self.changes <= OPEN or is_pressing
 
 
 def page_of(
@@ -303,11 +295,6 @@ def is_explained(key: Key) -> bool:
     return key.kind in (ObjectKind.NODE, ObjectKind.SERVICE)
 
 
-def members_of(block: Block, number: int) -> list[FieldChange]:
-    """The fields of one member, in the order of those of the block."""
-    return [each.members[number] for each in block.fields]
-
-
 def targets_of(row: BalancerRow) -> list[tuple[str, str, str]]:
     """Symbol, how many of which health, and names of targets: those of the same health together, of which the first
     are named."""
@@ -403,7 +390,7 @@ def _first_names(state: State, targets: tuple[str, ...]) -> str:
 
 _HELPERS: tuple[Callable[..., object], ...] = (
     anchor, approve_command, asset, by_state, counted, counts_of, counts_of_states, is_explained, look_command,
-    members_of, names, needs_a_person, network_of, ports_of, same, shown_due, shown_moment, shown_seconds, state_counts,
+    names, needs_a_person, network_of, ports_of, same, shown_moment, shown_seconds, state_counts,
     targets_of, unwell, utc, whole_sides,
 )  # fmt: skip
 """The functions that the template calls."""
@@ -413,6 +400,7 @@ _GLOBALS: Mapping[str, Any] = {
     "LEAST": LEAST,
     "LONG": LONG,
     "MEANS": MEANS,
+    "NAMED": NAMED,
     "OPEN": OPEN,
     "PROGRAM": PROGRAM,
     "PORTS": PORTS,

@@ -19,7 +19,7 @@ from desired.rules.load_balancers import PORT_AS_ASKED
 from reconciler.config.options import Detail
 from reconciler.report.documents import ClusterDocument, RequestsDocument, Versioned, shown, to_json
 from reconciler.report.escaping import visible
-from reconciler.report.folding import blocks, shown_value
+from reconciler.report.folding import Shown, blocks, shown_value
 from reconciler.report.text import LEVELS, TextLine, Tone, approve_line, block_lines, header_lines, visible_lines
 from reconciler.report.view import Standing, head_of
 from reconciler.result import Explained, Line
@@ -115,9 +115,9 @@ def _lines(explained: Explained) -> Iterator[TextLine]:
 
 def _changes(changes: Iterable[Change], explained: Explained) -> Iterator[TextLine]:
     """The changes as in a plan; what initialization writes and deletion removes stands below, field by field."""
-    shown_blocks = list(blocks(map(Line, changes), Detail.FULL))
+    shown_blocks = list(blocks((Shown.of(Line(change)) for change in changes), Detail.FULL))
     for block in shown_blocks:
-        yield from block_lines(block, fields=block.first.change.key != explained.key)
+        yield from block_lines(block, fields=block.first.key != explained.key)
     if not shown_blocks:
         yield TextLine("  none", Tone.DETAIL)
 

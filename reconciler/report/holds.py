@@ -3,7 +3,6 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any
 
 from msgspec import Struct
 
@@ -11,11 +10,13 @@ from desired.model.clocks import shown_moment
 from desired.plan.change import HoldEnd, shown_seconds, with_advice
 from desired.plan.grants import Grant, Here
 from desired.syntax.bounds import counted
+from reconciler.config.options import Detail
 from reconciler.config.program import program_name, typed
 from reconciler.report.documents import Versioned
-from reconciler.report.folding import SYMBOLS, names, shown_value
+from reconciler.report.fields import FieldChange
+from reconciler.report.folding import Shown, blocks, names
 from reconciler.report.published import PublishedChange, PublishedHold, PublishedStatus
-from reconciler.report.text import TONES, TextLine, Tone, approve_line, visible_lines
+from reconciler.report.text import TextLine, Tone, approve_line, block_lines, visible_lines
 from reconciler.result import approve_command, look_command
 
 _MINUTE = timedelta(minutes=1)
@@ -110,8 +111,8 @@ def hold_lines(hold: PublishedHold, report: HoldsReport) -> Iterator[TextLine]:
     yield TextLine(f"      {with_advice(hold.why, hold.advice)}")
     yield from end_lines(hold, now, "      ")
     yield TextLine("Changes", Tone.HEADING)
-    for change in hold.changes:
-        yield from _change(change)
+    for block in blocks(map(_shown, hold.changes)):
+        yield from block_lines(block, Detail.FOLDED)
     rest = [key for key in hold.keys if key not in {change.key for change in hold.changes}]
     left = hold.count - len(hold.changes)
     if left > 0:
@@ -168,18 +169,11 @@ def end_lines(hold: PublishedHold, now: datetime, before: str) -> Iterator[TextL
         yield TextLine(f"{before}ends by itself {HoldEnd(hold.end.how, left_s).said_at(now)}")
 
 
-def _change(change: PublishedChange) -> Iterator[TextLine]:
-    symbol = SYMBOLS.get(change.class_, "!")
-    yield TextLine(f"  {symbol} {change.key}  {change.kind}", TONES[symbol])
-    yield TextLine(f"      why: {change.reason}", Tone.DETAIL)
-    for consequence in change.consequences:
-        yield TextLine(f"      consequence: {consequence}", Tone.WARNING)
-    for field in change.fields:
-        yield TextLine(f"      {field.path}: {_side(field.before)} -> {_side(field.after)}")
-
-
-def _side(value: Any) -> str:
-    return ", ".join(map(str, value)) if isinstance(value, list) else shown_value(value)
+def _shown(change: PublishedChange) -> Shown:
+    fields = tuple(FieldChange(field.path, field.before, field.after) for field in change.fields)
+    return Shown(
+        change.key, change.kind, change.class_, change.reason, change.consequences, fields, is_under_its_hold=True
+    )
 
 
 class ApprovalDocument(Struct, frozen=True):

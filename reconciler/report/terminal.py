@@ -69,10 +69,10 @@ def json_of(said: Said) -> Mapping[str, Any]:
     return written
 
 
-def lines_of(said: Said, width: int | None = None) -> Iterator[TextLine]:
-    """The text of what was said; ``width`` as in ``render_lines``."""
+def lines_of(said: Said) -> Iterator[TextLine]:
+    """The text of what was said."""
     if isinstance(said, Report):
-        return render_lines(said, width)
+        return render_lines(said)
     if isinstance(said, Explained):
         from reconciler.report.explanation import render_explanation  # noqa: PLC0415
 
@@ -82,7 +82,7 @@ def lines_of(said: Said, width: int | None = None) -> Iterator[TextLine]:
 
 def on_terminal(said: Said, width: int | None, *, is_colored: bool) -> Iterator[str]:
     """The text of what was said, line by line, wrapped where there is a ``width``."""
-    for line in lines_of(said, width):
+    for line in lines_of(said):
         for text in fitted(line, width):
             color = _COLORS[line.tone] if is_colored else ""
             yield f"\x1b[{color}m{text}\x1b[0m" if color and text else text

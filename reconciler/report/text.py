@@ -1,29 +1,26 @@
 """Text of a report, in lines, each with the tone in which a terminal shows it. No meaning depends on color alone."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from datetime import datetime
 from enum import Enum
 from typing import Any
 
 from msgspec import Struct
 
-from actuators.outcome import Applied
 from desired.health.state import Level
 from desired.model.clocks import shown_moment
-from desired.plan.change import Hold, Verdict
 from desired.plan.notes import NoteKind
 from desired.section import Section
 from desired.syntax.bounds import counted
 from reconciler.config.options import Detail
 from reconciler.config.program import program_name, typed
 from reconciler.report.escaping import LIMITS, shown_use, visible
-from reconciler.report.folding import Block, names
+from reconciler.report.folding import NAMED, Block, first_of, names
 from reconciler.report.money import shown_total
 from reconciler.report.view import (
     MEANS,
-    MOST_REMOVALS,
     OF_AN_ERROR,
     Head,
+    Held,
     View,
     are_folded,
     is_applied,
@@ -60,14 +57,11 @@ class TextLine(Struct, frozen=True):
 
 TONES = {"+": Tone.ADD, "~": Tone.MODIFY, "-": Tone.REMOVE, "!": Tone.BAD, "?": Tone.WARNING}
 """Symbol of a change → the tone of its line."""
-_WIDE = 100
-"""From how many columns on the reason of a change stands behind its name."""
 
 
-def render_lines(report: Report, width: int | None = None) -> Iterator[TextLine]:
-    """The lines of a report: what matters most stands last, where a terminal ends. ``width`` is that of the terminal,
-    which changes where reasons stand; None for what is no terminal. Lines may be longer than that."""
-    return visible_lines(_lines(view_of(report), width))
+def render_lines(report: Report) -> Iterator[TextLine]:
+    """The lines of a report: what matters most stands last, where a terminal ends."""
+    return visible_lines(_lines(view_of(report)))
 
 
 def visible_lines(lines: Iterable[TextLine]) -> Iterator[TextLine]:
@@ -75,25 +69,18 @@ def visible_lines(lines: Iterable[TextLine]) -> Iterator[TextLine]:
     return (TextLine(visible(line.text).rstrip(), line.tone, visible(line.command)) for line in lines)
 
 
-def _lines(view: View, width: int | None) -> Iterator[TextLine]:
-    is_wide = width is not None and width >= _WIDE
+def _lines(view: View) -> Iterator[TextLine]:
     yield from header_lines(view.head)
     yield from state_lines(view)
-    for part in view.parts:
-        yield TextLine(part.title, Tone.HEADING)
-        for block in part.blocks:
-            yield from block_lines(block, view.report.detail, price=view.price(block.cost), is_wide=is_wide)
-    if view.holds:
-        yield TextLine("Held until approved", Tone.HEADING)
-    for hold in view.holds:
-        yield from _hold(hold, view.report, view.head.read_at)
+    if view.parts or view.held:
+        uses = "".join(f", {part.title}: {part.use}" for part in view.parts if part.use)
+        yield TextLine(f"Changes{uses}", Tone.HEADING)
+    for block in (block for part in view.parts for block in part.blocks):
+        yield from block_lines(block, view.report.detail, price=view.price(block.cost))
+    for held in view.held:
+        yield from _held(held, view)
     yield from _notes(view)
     yield TextLine("")
-    if view.has_folds:
-        yield from _table(view, width)
-    for end, keys in view.goes.items():
-        told = names(keys, MOST_REMOVALS) if view.is_long(keys) else ", ".join(keys)
-        yield TextLine(f"{end}: {told}", Tone.REMOVE)
     if total := shown_total(view.report.cost):
         yield TextLine(f"Cost: {total}")
     yield from _footer(view)
@@ -136,50 +123,35 @@ def state_lines(view: View) -> Iterator[TextLine]:
 
 
 def block_lines(
-    block: Block, detail: Detail = Detail.FULL, *, fields: bool = True, price: str = "", is_wide: bool = False
+    block: Block, detail: Detail = Detail.FULL, *, fields: bool = True, price: str = "", indent: str = "  "
 ) -> Iterator[TextLine]:
-    """One change, or many alike: of which objects, what it makes of the ``price``, why, what withholds it, its
-    consequences, and its ``fields``. A summary has only what a person has to know; of a change that a guard singles
-    out and holds ``holds show`` has the rest."""
-    first, symbol = block.first, block.first.symbol
-    change, tone = first.change, TONES[symbol]
-    what = (
-        f"{len(block.changes)} x {change.kind}  {names(block.keys)}"
-        if block.is_fold
-        else f"{change.key}  {change.kind}"
-    )
-    fate = f"  {first.fate}" if first.fate else ""
-    price = f"  {price}" if price else ""
-    is_short = detail is Detail.SUMMARY
-    is_told_later = detail is Detail.FOLDED and first.is_singled_out and first.decision.verdict is Verdict.HELD
-    # Behind the sentence of an outcome another one would be read as part of it.
-    has_sentence = first.line.outcome is not None and not isinstance(first.line.outcome, Applied)
-    if is_wide and not is_short and not has_sentence:
-        yield TextLine(f"  {symbol} {what}{fate}: {block.reason}{price}", tone)
-    else:
-        yield TextLine(f"  {symbol} {what}{price}{fate}", tone)
-        if not is_short and not is_told_later:
-            whose = ", the first's" if block.has_reasons else ""
-            yield TextLine(f"      why{whose}: {change.reason}", Tone.DETAIL)
-    if block.withheld:
-        yield TextLine(f"      {block.withheld}", tone)
-    yield from (TextLine(f"      consequence: {told}", Tone.WARNING) for told in change.consequences)
-    if is_short or is_told_later or not fields:
-        return
-    yield from (TextLine(f"      {field.path}: {field.text}") for field in block.shown_fields)
-    if block.more_fields:
-        yield TextLine(f"      ... {counted(block.more_fields, 'more field')}", Tone.DETAIL)
+    """One change, or many alike: of which objects, what it makes of the ``price``, what withholds it, why it is wanted,
+    its consequences, and its ``fields``. A summary has neither reasons nor fields."""
+    first, fate, price = block.first, block.fate, f"  {price}" if price else ""
+    tone = TONES[first.symbol]
+    what = f"{len(block.members)} x {first.kind}  {block.names}" if block.is_fold else f"{first.key}  {first.kind}"
+    yield TextLine(f"{indent}{first.symbol} {what}{price}{f'  {fate}' if fate else ''}", tone)
+    told = [] if detail is Detail.SUMMARY else [first_of([each.reason for each in block.members], "why")]
+    if block.is_fold and fields and told:
+        told += (f"{field.path}: {field.values}" for field in block.fields)
+        told += [counted(block.more_fields, "more field")] if block.more_fields else []
+    if told:
+        yield TextLine(f"{indent}    {'; '.join(told)}", Tone.DETAIL)
+    for remark in block.remarks:
+        yield TextLine(f"{indent}    {remark}", tone if first.withheld else Tone.WARNING)
+    if not block.is_fold and fields and told:
+        yield from (TextLine(f"{indent}    {field.path}: {field.values}") for field in block.fields)
 
 
-def _hold(hold: Hold, report: Report, now: datetime | None) -> Iterator[TextLine]:
-    yield TextLine(f"  ! {hold.rule}: {counted(len(hold.keys), 'change')}", Tone.BAD)
-    yield TextLine(f"      {hold.why}")
+def _held(held: Held, view: View) -> Iterator[TextLine]:
+    hold, report = held.hold, view.report
+    yield TextLine(f"  ! {hold.rule} holds {counted(len(hold.keys), 'change')} until approved: {hold.why}", Tone.BAD)
     if hold.end is not None:
-        yield TextLine(f"      ends by itself {hold.end.said_at(now)}")
-    # What the plan marks as withheld by another rule is seen nowhere else.
-    marked = {line.change.key for line in report.lines if line.change.decision.rule is hold.rule}
-    if unmarked := [key for key in hold.keys if key not in marked]:
-        yield TextLine(f"      also holds: {', '.join(unmarked)}", Tone.DETAIL)
+        yield TextLine(f"      ends by itself {hold.end.said_at(view.head.read_at)}")
+    for block in held.blocks:
+        yield from block_lines(block, report.detail, price=view.price(block.cost), indent="    ")
+    if held.others:
+        yield TextLine(f"      also holds: {names(held.others, NAMED)}", Tone.DETAIL)
     look = look_command(hold.hash, report.approve_flags, program_name())
     yield TextLine(f"      look:    {look}", Tone.WARNING, look)
     if hold.approval_mends:
@@ -200,25 +172,9 @@ def _notes(view: View) -> Iterator[TextLine]:
         yield TextLine("Notes", Tone.HEADING)
     for notes in left:
         keys = [note.key for note in notes]
-        what = f"{len(keys)} x {names(keys)}" if are_folded(notes) else ", ".join(keys)
+        what = f"{len(keys)} x {names(keys)}" if are_folded(notes) else names(keys, NAMED)
         tone = Tone.BAD if notes[0].kind is NoteKind.ANCHOR else Tone.PLAIN
         yield TextLine(f"  {what}  {notes[0].kind}: {notes[0].text}", tone)
-
-
-def _table(view: View, columns: int | None) -> Iterator[TextLine]:
-    """How many changes of each class each section has; a line of words for each where a table would be wrapped."""
-    width = max(len(part.heading) for part in view.parts)
-    words = list(view.parts[0].counts)
-    head = "  ".join((" " * (width + 2), *words))
-    if columns is not None and len(head) > columns:
-        for part in view.parts:
-            told = ", ".join(f"{word} x{count}" for word, count in part.counts.items() if count)
-            yield TextLine(f"  {part.heading}: {told}")
-        return
-    yield TextLine(head, Tone.DETAIL)
-    for part in view.parts:
-        cells = [f"{part.counts[word] or '':>{len(word)}}" for word in words]
-        yield TextLine("  ".join((f"  {part.heading:<{width}}", *cells)))
 
 
 def _footer(view: View) -> Iterator[TextLine]:

@@ -2,31 +2,26 @@
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from datetime import datetime
 from itertools import groupby
 
 from msgspec import Struct
 
-from actuators.outcome import Applied
 from desired.health.state import Level, NodeState, ObjectState, ServiceState, States, word_of
 from desired.model.clocks import shown_moment
 from desired.model.key import Key, ObjectKind
 from desired.model.price import Cost
 from desired.plan.change import GuardName, Hold, Verdict
-from desired.plan.kinds import Verb
 from desired.plan.notes import Note, NoteKind
 from desired.rules.nodes import NODE_SERVER_UNKNOWN
 from desired.section import Present
 from desired.syntax.bounds import counted
 from reconciler.config.options import Detail
 from reconciler.report.escaping import LIMITS, shown_use
-from reconciler.report.folding import LEAST, Block, alike, blocks, natural_order
+from reconciler.report.folding import LEAST, Block, Shown, alike, blocks
 from reconciler.report.money import shown_cost
 from reconciler.result import Line, Report, Requests, Result, summary
 
-MOST_REMOVALS = 20
-"""How many removals are named one by one."""
 _HEADINGS = {
     ObjectKind.NODE: "nodes",
     ObjectKind.LOAD_BALANCER: "load balancers",
@@ -35,14 +30,6 @@ _HEADINGS = {
     ObjectKind.ROUTE: "routes",
 }
 """What changes are of → what stands above them all, in the order in which people read them."""
-GONE, GOES, LATER, AFTER_APPROVAL, STAYED = (
-    "Removed",
-    "To remove",
-    "To remove, after waiting",
-    "To remove, when approved",
-    "Not removed yet",
-)
-"""What a removal comes to: it is done, is to be done, waits, is held, or was tried and is not done."""
 MEANS: Mapping[Result, str] = {
     Result.ERROR: "",
     Result.NOT_LEADER: "another process leads, which makes the same changes",
@@ -60,20 +47,24 @@ _WORDS = {"robot": "Robot servers"}
 
 
 class Part(Struct, frozen=True):
-    """The changes of one kind of object."""
+    """The changes of one kind of object, but for those that stand below their hold."""
 
-    heading: str
     title: str
-    """With what is used of a limit: ``routes, 97/100 used``."""
+    """``load balancers``."""
+    use: str
+    """What is used of a limit: ``97/100 used``; "" if there is none."""
     blocks: tuple[Block, ...]
-    """Each change in exactly one place."""
     counts: Mapping[str, int]
-    """Verb, verdict or outcome → how many; what occurs in any part, in the order of the summary."""
+    """As in the summary."""
 
-    @property
-    def lines(self) -> tuple[Line, ...]:
-        """The changes."""
-        return tuple(line for block in self.blocks for line in block.lines)
+
+class Held(Struct, frozen=True):
+    """A hold with the changes that it withholds."""
+
+    hold: Hold
+    blocks: tuple[Block, ...]
+    others: tuple[str, ...]
+    """Keys of what it holds as well, and another rule withholds."""
 
 
 class Gap(Struct, frozen=True):
@@ -199,28 +190,26 @@ class View(Struct, frozen=True):
     """As in the summary."""
     standings: tuple[Standing, ...]
     parts: tuple[Part, ...]
-    goes: Mapping[str, tuple[Key, ...]]
-    """What a removal comes to → the keys of all such removals. What is refused stays, and is not told."""
-    holds: tuple[Hold, ...]
+    """Each change in exactly one place: here, or in ``held``."""
+    held: tuple[Held, ...]
     """In the order of reading: the anchor explains most of the others, so it comes first."""
     notes: tuple[tuple[Note, ...], ...]
     """Those worth telling: of one kind that say the same together; each alone in full detail."""
 
     @property
-    def has_folds(self) -> bool:
-        """Whether any change stands for others."""
-        return any(block.is_fold for part in self.parts for block in part.blocks)
+    def blocks(self) -> Iterator[Block]:
+        """All blocks."""
+        yield from (block for part in self.parts for block in part.blocks)
+        yield from (block for held in self.held for block in held.blocks)
 
     @property
     def opening(self) -> str:
         """Which switch shows what is folded: ``Each change: --full``; "" when nothing is."""
-        if self.has_folds:
+        if any(block.is_fold for block in self.blocks):
             return "Each change: --full"
-        if any(block.has_folded_fields for part in self.parts for block in part.blocks):
+        if any(block.more_fields for block in self.blocks):
             return "Each field: --full"
-        if any(map(are_folded, self.notes)):
-            return "Each note: --full"
-        return "Each name: --full" if any(map(self.is_long, self.goes.values())) else ""
+        return "Each note: --full" if any(map(are_folded, self.notes)) else ""
 
     @property
     def next_step(self) -> str:
@@ -230,10 +219,6 @@ class View(Struct, frozen=True):
         is_due = Verdict.ALLOWED in verdicts and not verdicts & {Verdict.HELD, Verdict.REFUSED}
         return self.report.next_step if self.report.result in (Result.CHANGES, Result.BLOCKED) and is_due else ""
 
-    def is_long(self, keys: Sequence[str]) -> bool:
-        """Whether so much goes that the first names are read faster than all."""
-        return self.report.detail is not Detail.FULL and len(keys) > MOST_REMOVALS
-
     def price(self, cost: Cost | None) -> str:
         """The cost as it is shown; "" for None."""
         return "" if cost is None else shown_cost(cost, self.report.cost.currency)
@@ -241,47 +226,48 @@ class View(Struct, frozen=True):
 
 def view_of(report: Report) -> View:
     """The view of a report."""
-    counts = summary(report)
+    held = tuple(_held(report))
+    under_holds = {each.key for part in held for block in part.blocks for each in block.members}
+    free = [line for line in report.lines if line.change.key not in under_holds or line.outcome is not None]
     return View(
         report=report,
         head=head_of(report),
-        counts=counts,
+        counts=summary(report),
         standings=standings_of(report.states, report.errors),
-        parts=tuple(_parts(report, [word for word, count in counts.items() if count])),
-        goes=_removals(report.lines),
-        holds=tuple(sorted(report.holds, key=lambda hold: hold.rule is not GuardName.PROJECT_ANCHOR)),
+        parts=tuple(_parts(report, free)),
+        held=held,
         notes=_notes(report),
     )
 
 
-def _parts(report: Report, words: Sequence[str]) -> Iterator[Part]:
+def _held(report: Report) -> Iterator[Held]:
+    """The holds, each with the changes that the plan marks as held by its rule."""
+    left = {str(line.change.key): line for line in report.lines if line.outcome is None}
+    for hold in sorted(report.holds, key=lambda hold: hold.rule is not GuardName.PROJECT_ANCHOR):
+        marked = [left.pop(key) for key in hold.keys if key in left and left[key].change.decision.rule is hold.rule]
+        keys = {line.change.key for line in marked}
+        shown = blocks([Shown.of(line, report.detail, is_under_its_hold=True) for line in marked], report.detail)
+        yield Held(hold, shown, tuple(key for key in hold.keys if key not in keys))
+
+
+def _parts(report: Report, lines: Iterable[Line]) -> Iterator[Part]:
     sections = report.snapshot.sections() if report.snapshot else {}
-    for kind, group in groupby(sorted(report.lines, key=_place), key=lambda line: line.change.key.kind):
-        heading, lines = _HEADINGS.get(kind, str(kind)), tuple(group)
-        limited = sections.get(heading) if heading in LIMITS else None
-        title = heading if limited is None else f"{heading}, {shown_use(heading, limited)} used"
-        found = summary(replace(report, lines=lines))
-        yield Part(heading, title, blocks(lines, report.detail), {word: found[word] for word in words})
+    for kind, group in groupby(sorted(lines, key=_place), key=lambda line: line.change.key.kind):
+        title, found = _HEADINGS.get(kind, str(kind)), tuple(group)
+        limited = sections.get(title) if title in LIMITS else None
+        use = "" if limited is None else f"{shown_use(title, limited)} used"
+        yield Part(
+            title,
+            use,
+            blocks([Shown.of(line, report.detail) for line in found], report.detail),
+            summary(Report(lines=found)),
+        )
 
 
 def _place(line: Line) -> tuple[int, str]:
     """Objects without a heading of their own come last."""
     kind, order = line.change.key.kind, list(_HEADINGS)
     return order.index(kind) if kind in order else len(order), kind
-
-
-def _removals(lines: Iterable[Line]) -> Mapping[str, tuple[Key, ...]]:
-    found: dict[str, list[Key]] = {word: [] for word in (GONE, GOES, LATER, AFTER_APPROVAL, STAYED)}
-    for line in lines:
-        if line.change.verb is Verb.REMOVE and line.change.decision.verdict is not Verdict.REFUSED:
-            found[_end(line)].append(line.change.key)
-    return {word: tuple(sorted(keys, key=natural_order)) for word, keys in found.items() if keys}
-
-
-def _end(line: Line) -> str:
-    if line.outcome is not None:
-        return GONE if isinstance(line.outcome, Applied) else STAYED
-    return {Verdict.WAITING: LATER, Verdict.HELD: AFTER_APPROVAL}.get(line.change.decision.verdict, GOES)
 
 
 def is_applied(lines: Iterable[Line]) -> bool:

@@ -49,7 +49,11 @@ def seen(browser: Browser, watched: WatchedPage) -> WatchedPage:
 
 
 def _keys(browser: Browser) -> set[str]:
-    return set(browser.run("return [...document.querySelectorAll('#plan [data-key]')].map(each => each.dataset.key)"))
+    return set(
+        browser.run(
+            "return [...document.querySelectorAll(':is(#plan, #holds) [data-key]')].map(each => each.dataset.key)"
+        )
+    )
 
 
 def test_follows_the_command(browser: Browser, tmp_path: Path) -> None:

@@ -147,22 +147,24 @@ def undone(plan: Report, apply: Apply) -> Iterator[str]:
         yield f"{key}: the report says {left.get(key)}"
 
 
-_HEAD = re.compile(r"  [-+~!?] (\S+)  (\S+)(?:  (.*))?")
+_HEAD = re.compile(r"  ([-+~!?]) (\S+)  (\S+)(?:  (.*))?")
 _PRICE = re.compile(r" a month|price not known")
 
 
 def heads(report: Report) -> list[tuple[str, str, str]]:
-    """Key, kind and fate of each change, as the text tells them when nothing is folded."""
+    """Key, kind and fate of each change that stands below no hold, as the text tells them when nothing is folded."""
     text = (line.text for line in render_lines(replace(report, detail=Detail.FULL)))
-    found = [match for match in map(_HEAD.fullmatch, text) if match and match[2] in KINDS]
-    columns = [(match[3] or "").split("  ") for match in found]
+    found = [match for match in map(_HEAD.fullmatch, text) if match and match[3] in KINDS]
+    columns = [(match[4] or "").split("  ") for match in found]
     fates = ["  ".join(told for told in each if not _PRICE.search(told)) for each in columns]
-    return [(match[1], match[2], fate) for match, fate in zip(found, fates, strict=True)]
+    return [(match[2], match[3], fate) for match, fate in zip(found, fates, strict=True)]
 
 
-def named(report: Report, word: str) -> list[str]:
+def removed(report: Report, fate: str = "") -> list[str]:
+    """The keys of the changes with the sign of a removal, and this fate."""
     text = [line.text for line in render_lines(replace(report, detail=Detail.FULL))]
-    return [key for line in text if line.startswith(f"{word}: ") for key in line.partition(": ")[2].split(", ")]
+    signs = {match[2]: match[1] for match in map(_HEAD.fullmatch, text) if match}
+    return sorted({key for key, _, told in heads(report) if told == fate and signs[key] == "-"})
 
 
 def removals(changes: Iterable[Change]) -> list[str]:
@@ -180,14 +182,14 @@ def tells_the_truth(plan: Report, apply: Apply, *, is_agreed: bool) -> None:
     printed = [(each["key"], each["kind"]) for each in document["changes"] if each["verdict"] == "allowed"]
     assert sorted(printed) == sorted((change.key, change.kind) for change in shown.values())
     assert sorted((key, kind) for key, kind, fate in heads(plan) if not fate) == sorted(printed)
-    assert sorted(named(plan, "To remove")) == removals(shown.values())
+    assert removed(plan) == removals(shown.values())
 
     report = report_as_json(apply.report)
     ended = [each["key"] for each in report["changes"] if (each["outcome"] or {}).get("state") == "applied"]
     assert sorted(ended) == sorted(keys)
     assert sorted(key for key, _, fate in heads(apply.report) if fate == "applied") == sorted(keys)
     assert report["summary"]["applied"] == len(keys)
-    assert sorted(named(apply.report, "Removed")) == removals(apply.done)
+    assert removed(apply.report, "applied") == removals(apply.done)
     assert (plan.result, bool(keys)) != (Result.NO_CHANGES, True)
     assert apply.report.outcomes(Applied) or not keys
 

@@ -1,14 +1,26 @@
-"""A world with so much to do that its plan is folded: a hundred Nodes that join, and twenty new Services."""
+"""Worlds with so much to do that their plans are folded, as that of a hundred Nodes that join, and twenty Services."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from ipaddress import IPv4Address
 from typing import Any
 
+from desired.guards.by_default import by_default
+from desired.guards.judge import judge
+from desired.health import states_of
+from desired.planner import compute_plan
+from hcloud_sandbox.clock import SimulatedClock
+from hcloud_sandbox.hetzner import HetznerSimulator
+from kubernetes_double import KubernetesSimulator
+from reconciler.observe.world import observe_world
+from reconciler.result import Line, Report
 from tests.routes import gateway_of, pods_of
+from tests.support.direct import DirectSimulation
+from tests.support.judging import facts_of
 from tests.support.objects import NETWORK, joining_node, server, with_pods
 from tests.support.passes import ROUTED, Run, load_balancer_service
-from tests.support.simulators import Simulation
+from tests.support.simulators import START, Simulation
+from tests.support.world import settings_of
 
 _LOCATIONS = ("nbg1", "fsn1", "hel1")
 LARGE = replace(ROUTED, network="4711")
@@ -51,3 +63,17 @@ def _server(number: int) -> dict[str, Any]:
         public_net={"ipv4": {"ip": str(IPv4Address("203.0.113.1") + number)}},
         private_net=[{"network": 4711, "ip": gateway_of(number + 1)}],
     )
+
+
+def a_report_of(world: Mapping[str, Any], variables: Mapping[str, str]) -> Report:
+    """The report of a plan of a world file's content, which guard ``by-default`` alone has judged: the others look at
+    each of thousands of targets for seconds."""
+    clock = SimulatedClock(source=START.timestamp)
+    cloud = HetznerSimulator(clock, world=world["hetzner"])
+    cluster = KubernetesSimulator(clock, world=world["kubernetes"])
+    settings = settings_of(variables)
+    snapshot = observe_world(DirectSimulation(cloud, cluster, clock, is_judged=False).readers(), settings).snapshot
+    facts = facts_of(compute_plan(snapshot, settings), snapshot, settings)
+    plan = judge(facts, results=by_default(facts))
+    report = Report(snapshot, tuple(map(Line, plan.changes)), plan.notes, plan.holds, settings=settings, facts=facts)
+    return replace(report, states=states_of(facts, plan, {}))

@@ -95,6 +95,27 @@ def settled_world(now: datetime, nodes: int, services: int, *, is_down: bool = F
     return world
 
 
+def busy_world(now: datetime) -> Object:
+    """A hundred Nodes join, twenty Services are new, 40 load balancers leave their public interface to a default, and a
+    Service is down."""
+    world = settled_world(now, nodes=12, services=41, is_down=True)
+    cluster, cloud = world["kubernetes"], world["hetzner"]
+    cluster["services"][0]["metadata"]["annotations"][f"{_ANNOTATION}/disable-public-network"] = "false"
+    joining = demo_world(now)
+    cluster["nodes"] += _joining_nodes(joining["kubernetes"]["nodes"], 100, "w")
+    cluster["services"] += [_service(f"web-{number:02}", {"location": "fsn1"}) for number in range(20)]
+    cloud["servers"] += _servers(joining["hetzner"]["servers"], 100, name="w", first=2000)
+    return world
+
+
+def by_default_world(now: datetime) -> Object:
+    """A settled world of a hundred Nodes and twenty Services, which leave to defaults how their targets are reached."""
+    world = settled_world(now, nodes=100, services=20)
+    for service in world["kubernetes"]["services"]:
+        del service["metadata"]["annotations"][f"{_ANNOTATION}/use-private-ip"]
+    return world
+
+
 def _served(service: Object, balancer: Object, number: int, servers: list[Object]) -> tuple[Object, Object]:
     """One more Service like this, with its load balancer; the first has 30 ports."""
     own, its, ports = deepcopy(service), deepcopy(balancer), [443] if number else [*range(8000, 8030)]
@@ -125,11 +146,11 @@ def _named(objects: list[Object], name: str) -> Object:
     return next(each for each in objects if name in (each.get("name"), each.get("metadata", {}).get("name")))
 
 
-def _joining_nodes(nodes: list[Object], count: int = _BATCH) -> Iterator[Object]:
+def _joining_nodes(nodes: list[Object], count: int = _BATCH, name: str = "batch") -> Iterator[Object]:
     for number in range(count):
         node = deepcopy(_named(nodes, _JOINED))
         pods = f"10.244.{number + 100}.0/24" if number < 100 else None
-        _rename(node, f"batch-{number:02}")
+        _rename(node, f"{name}-{number:02}")
         node["spec"] |= {"podCIDR": pods, "podCIDRs": [pods]} if pods else {"podCIDR": "", "podCIDRs": []}
         yield node
 
@@ -148,16 +169,18 @@ def _rename(node: Object, name: str) -> None:
     node["status"]["addresses"] = [{"type": "Hostname", "address": name}]
 
 
-def _servers(servers: list[Object], count: int = _BATCH, like: str = _JOINED) -> Iterator[Object]:
+def _servers(
+    servers: list[Object], count: int = _BATCH, like: str = _JOINED, name: str = "batch", first: int = 1000
+) -> Iterator[Object]:
     for number in range(count):
-        high, low = divmod(number, 250)
+        high, low = divmod(first - 1000 + number, 250)
         yield {
             **deepcopy(_named(servers, like)),
-            "id": 1000 + number,
-            "name": f"batch-{number:02}",
+            "id": first + number,
+            "name": f"{name}-{number:02}",
             "public_net": {
                 "ipv4": {"ip": f"198.51.{100 + high}.{low + 1}"},
-                "ipv6": {"ip": f"2001:db8:{1000 + number:x}::/64"},
+                "ipv6": {"ip": f"2001:db8:{first + number:x}::/64"},
             },
             "private_net": [{"network": 4711, "ip": f"10.0.{16 + high}.{low + 1}"}],
         }

@@ -1,17 +1,17 @@
 """Folding: which changes stand together, how their names and values are told, and what is never folded."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from actuators.outcome import Applied, Failed, Pending, Skipped
+from actuators.outcome import Failed, Skipped
 from desired.plan.change import GuardDecision, GuardName, Verdict
 from desired.plan.kinds import Verb
 from reconciler.config.options import Detail
 from reconciler.report.fields import FieldChange
-from reconciler.report.folding import Block, Field, blocks, described_fields, names, natural_order
+from reconciler.report.folding import LEAST, Block, Shown, blocks, described_fields, names, natural_order
 from reconciler.report.view import view_of
 from reconciler.result import Line, Report
 from tests.balancers import a_balancer, a_listener
@@ -54,6 +54,12 @@ SERVERS = [f"server:{n} (private)" for n in range(1, 21)]
 EIGHT = ", ".join(SERVERS[:8])
 
 
+def values(*sides: tuple[Any, Any]) -> str:
+    """What is told of a field of so many changes."""
+    every = [Shown(f"node/{n}", "x", "modify", "", fields=(FieldChange("a", *pair),)) for n, pair in enumerate(sides)]
+    return blocks(every * LEAST if len(every) > 1 else every)[0].fields[0].values
+
+
 @rows(
     "before after told",
     {
@@ -69,7 +75,7 @@ EIGHT = ", ".join(SERVERS[:8])
 )
 def test_both_sides(before: Any, after: Any, told: str) -> None:
     """Of one change; a long list that changes is told whole, as its last entry may be the one that matters."""
-    assert Field("a", (FieldChange("a", before, after),)).text == told
+    assert values((before, after)) == told
 
 
 @pytest.mark.parametrize(
@@ -85,7 +91,7 @@ def test_both_sides(before: Any, after: Any, told: str) -> None:
 )
 def test_both_sides_of_values(sides: list[tuple[str | None, str]], told: str) -> None:
     """The different values, the first three; what changes never looks as if nothing did."""
-    assert Field("a", tuple(FieldChange("a", *pair) for pair in sides)).text == told
+    assert values(*sides) == told
 
 
 def like(number: int = 5, key: str = "node/w-{}", **overrides: Any) -> list[Line]:
@@ -93,12 +99,11 @@ def like(number: int = 5, key: str = "node/w-{}", **overrides: Any) -> list[Line
     return [Line(a_change(key.format(place), **overrides), outcome) for place in range(number)]
 
 
-def sizes(found: tuple[Block, ...]) -> list[int]:
-    return [len(block.lines) for block in found]
+def folded(lines: Iterable[Line], detail: Detail = Detail.FOLDED) -> tuple[Block, ...]:
+    return blocks([Shown.of(line) for line in lines], detail)
 
 
 HELD = GuardDecision(Verdict.HELD, GuardName.NODE_BLAST_RADIUS, "too many")
-BY_POLICY = GuardDecision(Verdict.REFUSED, GuardName.POLICY, "observe")
 WAITING = GuardDecision(Verdict.WAITING, GuardName.ABSENCE_PROOF, "too soon")
 
 
@@ -108,41 +113,47 @@ WAITING = GuardDecision(Verdict.WAITING, GuardName.ABSENCE_PROOF, "too soon")
         "nothing": ([], []),
         "too few": (like(4), [1] * 4),
         "enough": (like(5), [5]),
-        "waiting for the same": (like(6, decision=WAITING), [6]),
-        "applied": (like(6, outcome=Applied()), [6]),
-        "pending for the same": (like(6, outcome=Pending("busy")), [6]),
-        "parts go": (like(6, key="load_balancer/a/b/target/server:{}", kind="lb.target", verb=Verb.REMOVE), [6]),
-        "routes go": (like(6, key="route/4/10.0.{}.0", kind="route.delete"), [6]),
-        "Nodes go": (like(6, kind="node.delete"), [1] * 6),
-        "load balancers go": (like(6, key="load_balancer/a/{}", kind="lb.delete"), [1] * 6),
-        "types": (like(6, key="load_balancer/a/{}/type", kind="lb.type"), [1] * 6),
-        "held": (like(6, decision=HELD), [1] * 6),
-        "refused": (like(6, decision=replace(HELD, verdict=Verdict.REFUSED)), [1] * 6),
-        "held beside HCCM": (like(6, decision=replace(HELD, rule=GuardName.OTHER_CONTROLLER)), [6]),
-        "refused by the policy": (like(6, decision=BY_POLICY), [6]),
-        "Nodes go beside HCCM": (
-            like(6, kind="node.delete", decision=replace(HELD, rule=GuardName.OTHER_CONTROLLER)),
-            [1] * 6,
-        ),
-        "failed": (like(6, outcome=Failed("no")), [1] * 6),
-        "with a consequence": (like(6, consequences=("its address goes",)), [1] * 6),
+        "held": (like(6, decision=HELD), [6]),
+        "Nodes go": (like(6, kind="node.delete"), [6]),
+        "failed for other reasons": ([*like(3, outcome=Failed("a")), *like(3, "node/v-{}", outcome=Failed("b"))], [6]),
+        "with other consequences": ([*like(3, consequences=("a",)), *like(3, "node/v-{}", consequences=("b",))], [6]),
         "of two kinds": ([*like(4), *like(4, "node/v-{}", kind="node.labels")], [1] * 8),
-        "of two sections": ([*like(4), *like(4, "service/a/{}")], [1] * 8),
         "of two verdicts": ([*like(4), *like(4, "node/v-{}", decision=WAITING)], [1] * 8),
         "of two outcomes": ([*like(4), *like(4, "node/v-{}", outcome=Skipped("no"))], [1] * 8),
-        "of other fields": ([*like(4), *like(4, "node/v-{}", after=an_identity(labels={}))], [1] * 8),
+        "with and without a consequence": ([*like(4), *like(4, "node/v-{}", consequences=("a",))], [1] * 8),
+        "of other fields": ([*like(3), *like(3, "node/v-{}", after=an_identity(labels={}))], [6]),
         "for other reasons": ([*like(6, reason="one"), *like(6, "node/v-{}", reason="two")], [12]),
         "single ones come first": ([*like(6), *like(2, "node/v-{}", kind="node.delete")], [1, 1, 6]),
     },
 )
 def test_what_is_folded(lines: list[Line], expected: list[int]) -> None:
-    assert sizes(blocks(lines)) == expected
+    assert [len(block.members) for block in folded(lines)] == expected
 
 
 def test_a_fold_has_the_order_of_people() -> None:
-    (fold,) = blocks(reversed(like(11)))
+    (fold,) = folded(reversed(like(11)))
 
-    assert (fold.first.change.key, fold.keys[2], fold.keys[10]) == ("node/w-0", "node/w-2", "node/w-10")
+    assert (fold.first.key, fold.keys[2], fold.keys[10]) == ("node/w-0", "node/w-2", "node/w-10")
+
+
+@rows(
+    "lines shown",
+    {
+        "three": (like(25), "node/w-0, node/w-1, node/w-2 and 22 more"),
+        "twenty go": (like(25, kind="node.delete"), f"{', '.join(numbered(*range(20)))} and 5 more"),
+        "twenty lose something": (like(25, consequences=("x",)), f"{', '.join(numbered(*range(20)))} and 5 more"),
+        "objects of many parts": (
+            [line for n in range(4) for line in like(6, f"load_balancer/a/{n}/target/{{}}", kind="lb.target")],
+            "of load_balancer/a/0, load_balancer/a/1, load_balancer/a/2 and 1 more",
+        ),
+        "parts of one object": (
+            like(6, "load_balancer/a/b/target/{}", kind="lb.target"),
+            "load_balancer/a/b/target/0, load_balancer/a/b/target/1, load_balancer/a/b/target/2 and 3 more",
+        ),
+    },
+)
+def test_names_of_a_fold(lines: list[Line], shown: str) -> None:
+    assert folded(lines)[0].names == shown
 
 
 def joined(**labels: str) -> Mapping[str, Any]:
@@ -153,8 +164,8 @@ def joined(**labels: str) -> Mapping[str, Any]:
     "labels shown",
     {
         "one": (["a"], ["a"]),
-        "one more than a few": (["a", "b", "c", "d"], ["a", "b", "c", "d"]),
-        "many": (["a", "b", "c", "d", "e"], ["a", "b", "c"]),
+        "one more than a few": (["a", "b", "c"], ["a", "b", "c"]),
+        "many": (["a", "b", "c", "d"], ["a", "b"]),
         "those that tell most": (
             ["a", "b", "c", "topology.kubernetes.io/region", "node.kubernetes.io/instance-type"],
             ["node.kubernetes.io/instance-type", "topology.kubernetes.io/region"],
@@ -163,10 +174,19 @@ def joined(**labels: str) -> Mapping[str, Any]:
     },
 )
 def test_fields(labels: list[str], shown: list[str]) -> None:
-    (fold,) = blocks(like(**joined(**dict.fromkeys(labels, "x"))))
+    (fold,) = folded(like(**joined(**dict.fromkeys(labels, "x"))))
 
-    assert [field.path for field in fold.shown_fields] == [f"labels[{label}]" for label in shown]
-    assert len(fold.fields) == len(labels)
+    assert [field.path for field in fold.fields] == [f"labels[{label}]" for label in shown]
+    assert len(fold.fields) + fold.more_fields == len(labels)
+
+
+def test_a_field_that_not_all_have() -> None:
+    (fold,) = folded([*like(5, **joined(a="x")), *like(1, "node/v-{}", **joined(b="y"))])
+
+    assert {field.path: field.values for field in fold.fields} == {
+        "labels[a]": "(none) -> x (5 of 6)",
+        "labels[b]": "(none) -> y (1 of 6)",
+    }
 
 
 def a_new_balancer(ports: int) -> Line:
@@ -177,15 +197,15 @@ def a_new_balancer(ports: int) -> Line:
 
 def test_the_ports_of_one_load_balancer_are_told_together() -> None:
     """A game server's load balancer with thirty was 120 lines, and what else the plan had was lost above them."""
-    few, many = (blocks([a_new_balancer(ports)])[0] for ports in (4, 30))
-    assert few.shown_fields == few.fields
-    shown = {field.path: field.text for field in many.shown_fields if field.path.startswith("listeners")}
+    few, many = (folded([a_new_balancer(ports)])[0] for ports in (4, 30))
+    assert (len(few.fields), few.more_fields) == (len(few.first.fields), 0)
+    shown = {field.path: field.values for field in many.fields if field.path.startswith("listeners")}
     assert len(shown) < 10
     told = "listeners[8000, 8001, 8002 and 27 more]"
     assert shown[f"{told}.destination_port"] == "(none) -> 30000, 30001, 30002 and 27 more"
     assert shown[f"{told}.protocol"] == "(none) -> tcp"
-    (whole,) = blocks([a_new_balancer(30)], Detail.FULL)
-    assert whole.shown_fields == whole.fields
+    (whole,) = folded([a_new_balancer(30)], Detail.FULL)
+    assert len(whole.fields) == len(whole.first.fields)
     assert view_of(Report(lines=(a_new_balancer(30),))).opening == "Each field: --full"
     assert view_of(Report(lines=(a_new_balancer(30),), detail=Detail.FULL)).opening == ""
 
@@ -212,9 +232,9 @@ def test_the_log_tells_type_and_location_before_labels() -> None:
     ],
 )
 def test_when_a_wait_ends(due_in_s: float | None, told: str) -> None:
-    (block,) = blocks([Line(a_change(decision=replace(WAITING, due_in_s=due_in_s)))])
+    (block,) = folded([Line(a_change(decision=replace(WAITING, due_in_s=due_in_s)))])
 
-    assert block.withheld == f"waiting (absence-proof): too soon{told}"
+    assert list(block.remarks) == [f"waiting (absence-proof): too soon{told}"]
 
 
 def test_why_a_fold_waits() -> None:
@@ -223,6 +243,8 @@ def test_why_a_fold_waits() -> None:
         [Line(a_change(f"node/{n}", decision=replace(WAITING, due_in_s=n * by))) for n in range(1, 6)] for by in (0, 1)
     )
 
-    assert [block.withheld for block in blocks(same)] == ["waiting (absence-proof): too soon"]
-    assert [block.withheld for block in blocks(own)] == ["waiting (absence-proof), the first's: too soon; due in 1 s"]
-    assert [block.withheld for block in blocks([Line(a_change(decision=HELD))])] == [""]
+    assert [list(block.remarks) for block in folded(same)] == [["waiting (absence-proof): too soon"]]
+    assert [list(block.remarks) for block in folded(own)] == [
+        ["the first: waiting (absence-proof): too soon; due in 1 s"]
+    ]
+    assert [list(block.remarks) for block in folded([Line(a_change(decision=HELD))])] == [[]]

@@ -146,7 +146,7 @@ def test_a_hold_of_the_plan_after_the_switch(world: Simulation, migrate: Migrate
 
     text = migrate().stdout
 
-    assert "! node-blast-radius: 2 changes" in text
+    assert "! node-blast-radius holds 2 changes" in text
     assert ("holds show" in text, "reconcile approve" in text) == (False, False)
 
 

@@ -78,7 +78,7 @@ def test_a_command_in_a_sentence_stays_whole(text: str, shown: list[str]) -> Non
 def test_on_a_terminal_everything_is_wrapped(said: Report | Explained) -> None:
     lines = list(on_terminal(said, 80, is_colored=False))
 
-    assert " ".join(lines).split() == " ".join(line.text for line in lines_of(said, 80)).split()
+    assert " ".join(lines).split() == " ".join(line.text for line in lines_of(said)).split()
     assert [line for line in lines if len(line) > 80 and len(line) - len(line.split()[-1]) > 80] == []
 
 
