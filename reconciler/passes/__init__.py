@@ -1,5 +1,5 @@
 """Passes, and what is remembered from one to the next.
 
-Read ``one_pass`` first, whose calls lead through ``judging``, ``attempts``, ``approvals`` and ``reporting``; then
+Read ``one_pass`` first, whose calls lead through ``judging``, ``chain``, ``approvals`` and ``reporting``; then
 ``records``, then ``loop`` and ``pacing``.
 """
