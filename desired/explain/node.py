@@ -67,14 +67,11 @@ def _labels(of: View, node: Node, then: Node, wanted: DesiredNode) -> Iterator[R
     """Every label that the Node has or should have, by key."""
     there, labels = node.labels, wanted.labels
     for key in sorted({*there, *(key for key, decided in labels.items() if decided.value is not None)}):
-        value, later = there.get(key), then.labels.get(key)
-        decided = labels.get(key)
+        value, decided = there.get(key), labels.get(key)
         if decided is None:
             yield Row.of(Part.LABELS, key, value, value, LEFT_ALONE.because())
-        elif value == decided.value or value != later:
-            yield Row.of(Part.LABELS, key, value, decided.value, decided)
         else:
-            yield of.stays(Part.LABELS, key, value)
+            yield of.field(Part.LABELS, key, value, then.labels.get(key), decided.value, decided)
 
 
 def _addresses(of: View, node: Node, then: Node, wanted: DesiredNode) -> Iterator[Row]:
@@ -82,20 +79,15 @@ def _addresses(of: View, node: Node, then: Node, wanted: DesiredNode) -> Iterato
     why, gone = {each.value: each for each in wanted.addresses.wanted}, iter(wanted.addresses.gone)
     coming, are_kept = list(wanted.addresses.values), node.addresses == then.addresses
     for address in node.addresses:
-        stays = address in coming
-        said = why[address] if stays else next(gone)
-        if stays:
+        kind, text = address.type, address.address
+        if address in coming:
             coming.remove(address)
-        if stays or not are_kept:
-            later = address.address if stays else None
-            yield Row.of(Part.ADDRESSES, address.type, address.address, later, said)
+            yield Row.of(Part.ADDRESSES, kind, text, text, why[address])
         else:
-            yield of.stays(Part.ADDRESSES, address.type, address.address)
+            yield of.field(Part.ADDRESSES, kind, text, text if are_kept else None, None, next(gone))
     for address in coming:
-        if are_kept:
-            yield of.stays(Part.ADDRESSES, address.type, None)
-        else:
-            yield Row.of(Part.ADDRESSES, address.type, None, address.address, why[address])
+        later = None if are_kept else address.address
+        yield of.field(Part.ADDRESSES, address.type, None, later, address.address, why[address])
 
 
 def _taint(of: View, taint: Taint, node: Node, then: Node, wanted: DesiredNode) -> Row:
@@ -158,10 +150,10 @@ def _network_condition(of: View, node: Node, then: Node, wanted: DesiredNode) ->
         said = (wanted.left or routes.left) if found is None else found.decided
         is_told = is_ours or (found is not None and there is None)
         return Row.of(Part.CONDITIONS, CONDITION_NETWORK, value, value, said) if said and is_told else None
-    change = of.first(ChangeKind.NODE_NETWORK_CONDITION)
-    if change is None and found.decided.value != there:
-        return of.stays(Part.CONDITIONS, CONDITION_NETWORK, value)
-    return Row.of(Part.CONDITIONS, CONDITION_NETWORK, value, _shown(then.network_condition), found.decided, change)
+    change, later = of.first(ChangeKind.NODE_NETWORK_CONDITION), _shown(then.network_condition)
+    if change is not None:
+        return Row.of(Part.CONDITIONS, CONDITION_NETWORK, value, later, found.decided, change)
+    return of.field(Part.CONDITIONS, CONDITION_NETWORK, value, later, _shown(found.decided.value), found.decided)
 
 
 def _shown(condition: NetworkCondition | None) -> str | None:

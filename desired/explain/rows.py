@@ -134,10 +134,15 @@ class View:
         """The notes on these objects and their parts, and those that explain verdicts wherever they stand."""
         return tuple(note for note in self.plan.notes if note.row.is_of_the_whole or is_below(note.key, keys))
 
-    def stays(self, part: Part, subject: str, value: str | None) -> Row:
-        """A field that stays although another value was decided: no change of the plan brings that."""
-        said = EXCLUDED if self.facts.settings.only else NOTHING_PLANNED
-        return Row.of(part, subject, value, value, said.because())
+    def field(
+        self, part: Part, subject: str, value: str | None, later: str | None, wanted: str | None, said: Decided[object]
+    ) -> Row:
+        """The row of a field that is ``later`` once the changes are made. It stays although another value is ``wanted``
+        if no change of the plan brings that."""
+        if value == later != wanted:
+            stays = EXCLUDED if self.facts.settings.only else NOTHING_PLANNED
+            return Row.of(part, subject, value, value, stays.because())
+        return Row.of(part, subject, value, later, said)
 
     def explanation(self, rows: Iterable[Row], keys: Collection[str], provider: Provider) -> Explanation:
         """The rows with those of guards, and of notes that they do not tell. ``keys`` are those of the object, and

@@ -1,7 +1,7 @@
 """Rows of one Service: its load balancer and labels, published addresses, conditions, ports, targets, annotations."""
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, replace
 from functools import cached_property, reduce
 from ipaddress import ip_address
 
@@ -12,7 +12,8 @@ from desired.health.state import ObjectState
 from desired.load_balancers.desired import DesiredLoadBalancer
 from desired.load_balancers.in_use import in_use, of_listener, shown
 from desired.load_balancers.lifecycle import LoadBalancerRelease
-from desired.load_balancers.matching import Adoptable, Contested, Foreign, FoundBy, Missing, Owned, Undecided
+from desired.load_balancers.matching import Adoptable, Contested, Foreign, FoundBy, Owned, Undecided
+from desired.load_balancers.membership import Membership
 from desired.load_balancers.ownership import said_by_labels
 from desired.load_balancers.published import source_of
 from desired.model.clocks import shown_moment
@@ -93,22 +94,24 @@ def _left_alone(service: Service, serving: Serving) -> Row:
 
 def _match(of: ServiceView) -> Iterator[Row]:
     """The match by which the Service has its load balancer, or none; then facts of it, or of one that is another's."""
-    match lb := of.lb, of.lb.match:
-        case _, Foreign(reason=said) | Contested(reason=said) | Undecided(said):
+    lb, label = of.lb, of.facts.snapshot.serving.label
+    match lb.match:
+        case Foreign(reason=said) | Contested(reason=said) | Undecided(said):
             state = "ambiguous" if said.rule is rows.SEVERAL_BALANCERS else type(lb.match).__name__.lower()
-        case _, Adoptable(by=by):
+        case Adoptable(by=by):
             state, said = "adoptable", _FOUND_BY[by].because()
-        case _, Owned():
+        case Owned():
             state, said = "owned", rules.OWN_BY_LABEL.because()
-        case DesiredLoadBalancer(name=str(name)), Missing():
-            state, said = "missing", rules.NONE_NAMED.because(label=of.facts.snapshot.serving.label, name=name)
         case _:
-            state, said = "missing", rules.NONE_LABELLED.because(label=of.facts.snapshot.serving.label)
+            state, said = "missing", rules.NONE_LABELLED.because(label=label)
+            if isinstance(lb, DesiredLoadBalancer) and lb.name is not None:
+                said = rules.NONE_NAMED.because(label=label, name=lb.name)
     there, then = ({} if side is None else _described(side) for side in (of.balancer, of.then))
     change = of.first(ChangeKind.LB_CREATE, ChangeKind.LB_DELETE)
     yield Row.of(Part.LOAD_BALANCER, "match", there.get("id"), then.get("id"), said, change, state)
     if isinstance(lb, LoadBalancerRelease) and of.balancer:
-        yield Row.of(Part.LOAD_BALANCER, "end", None, None, lb.why_retained or rules.GOES_WITH.because())
+        state, said = ("released", lb.why_retained) if lb.why_retained else ("deleted", rules.DELETED_WITH.because())
+        yield Row.of(Part.LOAD_BALANCER, "end", None, None, said, state=state)
     if isinstance(lb.match, Foreign | Contested) and lb.match.balancer:
         there = then = _described(lb.match.balancer)
         yield Row.fact(Part.LOAD_BALANCER, "nearest", there["id"], there["id"])
@@ -221,12 +224,12 @@ def _ports(of: ServiceView) -> Iterator[Row]:
         if change := planned.get(key):
             shown_wanted = f"{wanted}, otherwise" if value == wanted else wanted
             yield Row.planned(Part.PORTS, name, value, shown_wanted, change, state)
-        elif note := None if create and wanted else told.get(number):
+        elif create and wanted:
+            yield Row.of(Part.PORTS, name, value, wanted, rules.COMES_WITH.because(), create)
+        elif note := told.get(number):
             yield Row(Part.PORTS, name, value, wanted, note.kind, note.text, state=state)
         else:
-            yield Row.of(
-                Part.PORTS, name, value, wanted, _unchanged(of, number, there), create if wanted else None, state
-            )
+            yield Row.of(Part.PORTS, name, value, wanted, _unchanged(of, number, there), state=state)
     for port in lb.service.claim.ports if claimed else ():
         if port.protocol != "TCP" and (note := lacking.get(port.port)):
             yield Row(Part.PORTS, f"{port.port}/{port.protocol}", None, None, note.kind, note.text)
@@ -236,8 +239,6 @@ def _unchanged(of: ServiceView, port: int, there: Mapping[int, Listener]) -> Rea
     """Why a port has no change of its own."""
     if isinstance(of.lb, LoadBalancerRelease):
         return (rules.STAYS_WITH if of.then else rules.GOES_WITH).because()
-    if of.first(ChangeKind.LB_CREATE) and of.then and port in of.then.spec.listeners:
-        return rules.COMES_WITH.because()
     is_left_out = of.lb.service.balancer_key.part("listener", port) in of.facts.planned
     return rows.PORT_NOT_PLANNED.because() if is_left_out else of.lb.why_unchanged(port, there.get(port))
 
@@ -253,33 +254,26 @@ def shown_listener(listener: Listener) -> str:
 
 def _targets(of: ServiceView, lb: DesiredLoadBalancer) -> Iterator[Row]:
     """Each Node in the order of names, then the targets of the load balancer that are no Node's."""
-    there, later = (side.targets if side else () for side in (of.balancer, of.then))
+    there, server_of = of.balancer.targets if of.balancer else (), lb.targets.candidates.server_of
     planned = {each.key.parts[-1]: each for each in of.changes if each.kind is ChangeKind.LB_TARGET}
-    led_to = {target.name: lb.targets.candidates.server_of(target) for target in reversed(there)}
-    create = of.first(ChangeKind.LB_CREATE)
+    led_to, create = {target.name: server_of(target) for target in reversed(there)}, of.first(ChangeKind.LB_CREATE)
     for member in lb.targets.members:
         names = {member.target.name} if member.target else set()
         names |= {name for name, server in led_to.items() if server is not None and server == member.server}
-        before, after = ([target for target in side if target.name in names] for side in (there, later))
         change = next((planned[name] for name in sorted(names) if name in planned), create)
-        membership, said = member.membership.value, member.told or member.reason
-        remedy = member.told.advice if member.told else member.remedy
-        why = said.says + if_withheld(change)
-        sides = (_at(of, before), _at(of, after))
-        health = _health(of.balancer, before)
-        yield Row(Part.TARGETS, member.node, *sides, said.rule.name, why, remedy, health or membership)
+        said, remedy = member.told or member.reason, member.told.advice if member.told else member.remedy
+        row = Row(Part.TARGETS, member.node, None, None, said.rule.name, said.says + if_withheld(change), remedy)
+        yield _reached(of, row, names, member.membership)
     claimed = {member.server for member in lb.targets.members}
     for name in dict.fromkeys(target.name for target in there):
-        server, change = led_to[name], planned.get(name)
+        server = led_to[name]
         if server is not None and server in claimed:
             continue
-        before, after = ([target for target in side if target.name == name] for side in (there, later))
-        sides, state = (_at(of, before), _at(of, after)), _health(of.balancer, before)
-        if change:
-            yield Row.planned(Part.TARGETS, name, *sides, change, state)
-        else:
-            left = rules.TARGET_LEFT.because(server=server.name) if server else rules.LEFT_ALONE.because()
-            yield Row.of(Part.TARGETS, name, *sides, left, state=state)
+        left = rules.TARGET_LEFT.because(server=server.name) if server else rules.LEFT_ALONE.because()
+        row = Row.of(Part.TARGETS, name, None, None, left)
+        if change := planned.get(name):
+            row = Row.planned(Part.TARGETS, name, None, None, change)
+        yield _reached(of, row, {name})
 
 
 def _targets_left(of: ServiceView) -> Iterator[Row]:
@@ -288,11 +282,16 @@ def _targets_left(of: ServiceView) -> Iterator[Row]:
     nodes = {server_key(node.provider_id): node.name for node in of.facts.snapshot.nodes}
     for target in of.balancer.targets if of.balancer else ():
         server = ServerKey(Provider.CLOUD, target.server_id) if isinstance(target, ServerTarget) else None
-        value = _at(of, [target])
         subject = nodes.get(server, target.name) if server else target.name
-        yield Row.of(
-            Part.TARGETS, subject, value, value if of.then else None, said, state=_health(of.balancer, [target])
-        )
+        yield _reached(of, Row.of(Part.TARGETS, subject, None, None, said), {target.name})
+
+
+def _reached(of: ServiceView, row: Row, names: Collection[str], membership: Membership | None = None) -> Row:
+    """The row with the addresses of the targets of these names, now and then, and with their health."""
+    there, later = (side.targets if side else () for side in (of.balancer, of.then))
+    before, after = ([target for target in side if target.name in names] for side in (there, later))
+    value, wanted = (", ".join(_address(each, of.facts.snapshot) for each in side) for side in (before, after))
+    return replace(row, value=value or None, wanted=wanted or None, state=_health(of.balancer, before) or membership)
 
 
 def _health(balancer: CloudBalancer | None, targets: list[Target]) -> str | None:
@@ -300,11 +299,6 @@ def _health(balancer: CloudBalancer | None, targets: list[Target]) -> str | None
     checks = balancer.checks if balancer else {}
     said = {health for target in targets for health in checks.get(target, {}).values()}
     return next((each.value for each in (Health.UNHEALTHY, Health.UNKNOWN, Health.HEALTHY) if each in said), None)
-
-
-def _at(of: View, targets: list[Target]) -> str | None:
-    """The addresses of targets of one server; None without any."""
-    return ", ".join(_address(target, of.facts.snapshot) for target in targets) or None
 
 
 def _address(target: Target, snapshot: Snapshot) -> str:

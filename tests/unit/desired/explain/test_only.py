@@ -7,7 +7,7 @@ from desired.guards.filters import restrict
 from desired.model.load_balancer import CloudBalancer
 from desired.model.service import Service
 from desired.model.settings import Settings
-from desired.model.snapshot import Node, Snapshot
+from desired.model.snapshot import AddressType, Node, NodeAddress, Snapshot
 from desired.names import CONDITION_IN_SYNC, FINALIZER_BALANCER
 from desired.planner import compute_plan
 from desired.rules import explanations as rows
@@ -37,7 +37,7 @@ def changing(found: Explanation) -> list[Row]:
     return [row for row in found.rows if row.part is not Part.GUARDS and row.value != row.wanted]
 
 
-DIFFERS = a_settled_node(labels={}, addresses=())
+DIFFERS = a_settled_node(labels={}, addresses=(NodeAddress(AddressType.INTERNAL_IP, "10.9.9.9"),))
 
 
 @cases("node left_out", {
