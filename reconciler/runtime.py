@@ -37,8 +37,6 @@ from desired.plan.change import Change
 from desired.plan.grants import Grant, Source
 from desired.section import Unknown
 from reconciler import __version__
-from reconciler.capture.offline import readers_of
-from reconciler.capture.world_file import read_world
 from reconciler.config.config import Config, Mode
 from reconciler.leader_election.elector import Elector
 from reconciler.leader_election.leadership import Leadership, NoElection
@@ -90,6 +88,9 @@ def build_runtime(
     the cluster, or a file, cannot be used."""
     read_only = config.mode is Mode.DRY_RUN
     if config.captured is not None:
+        from reconciler.capture.offline import readers_of  # noqa: PLC0415 - a controller need not pay for it
+        from reconciler.capture.world_file import read_world  # noqa: PLC0415
+
         context = _plan_context(readers_of(read_world(config.captured)), config)
         return Runtime(replace(context, records=unkept(config.settings)))
     leader = NoElection() if read_only else leadership(config, concurrency)

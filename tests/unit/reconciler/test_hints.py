@@ -134,7 +134,7 @@ def test_of_a_cronjob(cluster: Cluster, *, publishes: bool) -> None:
     if publishes:
         cluster.have_config_map()
     ran = cluster.type(*cron, **settings)
-    assert (ran.code, "held by node-blast-radius" in ran.stdout) == (3, True)
+    assert (ran.code, "! node-blast-radius holds " in ran.stdout) == (3, True)
 
     typed = cluster.follow([ran.stdout + ran.stderr], **({} if publishes else settings))
 

@@ -1,6 +1,9 @@
-"""Memory of passes: a report that is let go of takes its world along, so that a second one is never kept beside it."""
+"""Memory of passes: a report that is let go of takes its world along, so that a second one is never kept beside it, and
+what a controller loads."""
 
 import gc
+import subprocess
+import sys
 from collections import Counter
 from collections.abc import Callable
 
@@ -35,3 +38,15 @@ def test_a_pass_leaves_no_world_to_a_collection(simulate: Callable[..., Simulati
     finally:
         gc.enable()
     assert left == Counter()
+
+
+def test_a_controller_loads_nothing_that_only_people_need() -> None:
+    """No wrapping, template or capture file; import-linter allows those that a function imports."""
+    code = (
+        "import sys, reconciler.cli.run, reconciler.controller\n"
+        "heavy = ['rich', 'jinja2', 'markupsafe', 'deepdiff', 'reconciler.capture', 'reconciler.page.page']\n"
+        "sys.stdout.write(' '.join(module for module in heavy if module in sys.modules))"
+    )
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+
+    assert ran.stdout == ""
