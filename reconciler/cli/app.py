@@ -187,7 +187,7 @@ class _Page(click.Command):
             params=[*map(_operand, row.operands), *_options(command)],
             callback=_typed,
             short_help=row.brief,
-            context_settings=_HELPS,
+            context_settings=_HELPS | {"ignore_unknown_options": command is Command.SANDBOX},
         )
         self._row = row
 

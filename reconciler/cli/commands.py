@@ -179,7 +179,7 @@ COMMAND_GROUPS: Mapping[str, Mapping[Command, CommandRow]] = {
         Command.SANDBOX: CommandRow(
             "simulate Hetzner, Robot and Kubernetes on this machine",
             "Simulate Hetzner, Robot and Kubernetes on 127.0.0.1; prints the environment for them.",
-            (),
+            (Operand("flag", "as of hcloud-sandbox, the same command: see its --help", many=True),),
             {
                 "sandbox": "a small cluster, until Ctrl-C",
                 "sandbox --world world.json": "another one, from a file",

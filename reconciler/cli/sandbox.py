@@ -1,27 +1,17 @@
-"""``reconcile sandbox``: the simulators of ``hcloud_sandbox``, or its fault proxy, until a signal comes."""
+"""``reconcile sandbox``: the command ``hcloud-sandbox``, which declares its flags by itself."""
 
 from collections.abc import Mapping, Sequence
 
-from hcloud_sandbox.flags import contradictions
-from hcloud_sandbox.session import serve
-from reconciler.cli.stopping import stop_on_signals
-from reconciler.cli.streams import fail
-from reconciler.config.options import FLAGS, Command, read_flags
+from hcloud_sandbox.command import main
 from reconciler.config.program import BAD_USAGE
 
+_REFUSED = 2
+"""Exit code of argparse, which means "changes" here."""
 
-def sandbox(_words: Sequence[str], given: Mapping[str, str], environ: Mapping[str, str]) -> int:
-    """Serve until a signal comes; the exit code. Raises, when all is stopped, KeyboardInterrupt for Ctrl-C and
-    BrokenPipeError without a reader."""
-    usage: list[str] = []
-    flags = read_flags(Command.SANDBOX, given, environ, usage, usage)
-    usage += contradictions(flags, given, proxy="--proxy" if "--proxy" in given else FLAGS["--proxy"].variable)
-    if usage:
-        return fail(*usage, code=BAD_USAGE)
+
+def sandbox(words: Sequence[str], _flags: Mapping[str, str], _environ: Mapping[str, str]) -> int:
+    """Serve until a signal comes, or do what else the words say; the exit code."""
     try:
-        serve(flags, environ, stop_on_signals)
-    except BrokenPipeError:
-        raise
-    except (ValueError, OSError) as error:
-        return fail(str(error), code=1)
-    return 0
+        return main(words)
+    except SystemExit as left:
+        return BAD_USAGE if left.code == _REFUSED else 0

@@ -229,13 +229,6 @@ def parse_int(text: str) -> int:
     return int(text)
 
 
-def parse_port(text: str) -> int:
-    """A TCP port; 0 stands for any that is free."""
-    if not _is_port(text):
-        raise ValueError("expect a port, 0 to 65535; 0 is any free one")
-    return int(text)
-
-
 def parse_cidrs(text: str) -> tuple[IPv4Network | IPv6Network, ...]:
     """One CIDR, or an IPv4 and an IPv6 one separated by a comma; "" is none, as for HCCM."""
     bounds.LONGEST_ADDRESSES.check(text)
@@ -397,7 +390,7 @@ _PAGES = _LOOPS | {Command.UI}
 _ACTS = _WRITES - {Command.RUN}
 _SHOWN_AS_PLANS = frozenset({Command.BARE, Command.PLAN, Command.APPLY})
 _ASKS = frozenset({Command.APPLY, Command.APPROVE})
-_SAVES, _APPLIES, _APPROVES, _ORPHANS, _CAPTURES, _SANDBOX = (
+_SAVES, _APPLIES, _APPROVES, _ORPHANS, _CAPTURES = (
     frozenset({command})
     for command in (
         Command.PLAN,
@@ -405,7 +398,6 @@ _SAVES, _APPLIES, _APPROVES, _ORPHANS, _CAPTURES, _SANDBOX = (
         Command.APPROVE,
         Command.ORPHANS,
         Command.CAPTURE,
-        Command.SANDBOX,
     )
 )
 _POLICIES = ("observe", "upsert", "sync")
@@ -741,38 +733,6 @@ FLAG_GROUPS: Mapping[str, tuple[Flag, ...]] = {
             _PAGES,
             "host names of the page, besides addresses and localhost",
         ),
-    ),
-    "Simulators": (
-        _flag("--world FILE", str, None, _SANDBOX, "world file to start from; default: a small cluster"),
-        _flag("--hetzner-port N", parse_port, 0, _SANDBOX, "default: any free port"),
-        _flag("--kubernetes-port N", parse_port, 0, _SANDBOX, "default: any free port"),
-        _flag("--robot-port N", parse_port, 0, _SANDBOX, "default: any free port"),
-        _flag(
-            "--kubernetes KIND",
-            str,
-            "double",
-            _SANDBOX,
-            "auto: the API server of KUBEBUILDER_ASSETS, if set; default {}, a small one",
-            values=("auto", "double"),
-        ),
-        _flag(
-            "--without LIST",
-            str,
-            "",
-            _SANDBOX,
-            "what to leave out: kubelets, kubernetes, robot",
-            values=("kubelets", "kubernetes", "robot"),
-        ),
-        _flag("--action-ms N", parse_int, 300, _SANDBOX, "how long a Hetzner action takes; default {}"),
-        _flag("--latency-ms N", parse_int, 0, _SANDBOX, "delay of each answer; default {}"),
-        _flag("--rate-limit N", parse_int, 3600, _SANDBOX, "Hetzner requests an hour; default {}"),
-        _flag("--join-ms N", parse_int, 5000, _SANDBOX, "time from the start of a server to its Node; default {}"),
-        _flag("--node-grace-ms N", parse_int, 10000, _SANDBOX, "silence after which a Node is Unknown; default {}"),
-        _flag("--network-attachments N", parse_int, 100, _SANDBOX, "attachments per network; default {}"),
-        _flag("--proxy URL", str, None, _SANDBOX, "start a fault proxy in front of this address instead"),
-        _flag("--proxy-ca-file FILE", str, None, _SANDBOX, "certificate authority of the address of --proxy"),
-        _flag("--proxy-port N", parse_port, 0, _SANDBOX, "default: any free port"),
-        _flag("--listen ADDRESS", str, "127.0.0.1", _SANDBOX, "where to listen, 0.0.0.0 for everywhere; default {}"),
     ),
 }
 """Heading in ``--help`` → the flags below it: the table."""

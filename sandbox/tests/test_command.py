@@ -123,6 +123,10 @@ def test_a_pipe_that_nobody_reads_ends_it_quietly() -> None:
         ),
         (["--proxy-port", "1"], "--proxy-port goes with --proxy"),
         (["--proxy", "nowhere"], "--proxy is 'nowhere': expect an address such as https://127.0.0.1:6443"),
+        *(
+            (["--proxy", address], f"--proxy is {address!r}: expect an address such as https://127.0.0.1:6443")
+            for address in ("", "http://", "https:///path", "ftp://host", "http://a b", "http://host:x", "http://h?a=1")
+        ),
         (["--proxy=http://127.0.0.1:9", "--world=w"], "--proxy starts no simulators: it does not go with --world"),
         (["--hetzner-port", "65536"], "argument --hetzner-port: '65536' is no port, 0 to 65535; 0 is any free one"),
         (["--join-ms=-1"], "argument --join-ms: '-1' is no number of 0 or more"),

@@ -31,37 +31,6 @@ def _world(folder: Path, content: Any) -> str:
 
 
 PROXY = ("--proxy", NOBODY)
-A_PORT = "expect a port, 0 to 65535; 0 is any free one"
-AN_ADDRESS = "expect an address such as https://127.0.0.1:6443"
-PORTS = ("--hetzner-port=1", "--kubernetes-port=1", "--robot-port=1")
-OF_SIMULATORS = ("--world=w", *PORTS, "--without=robot", "--action-ms=1", "--latency-ms=1", "--rate-limit=1")
-THEIR_NAMES = ", ".join(each.partition("=")[0] for each in OF_SIMULATORS)
-
-
-@rows("arguments variables said", {
-    "a port beyond the last": (["--hetzner-port=65536"], {}, f"--hetzner-port is '65536': {A_PORT}"),
-    "a port below the first": (["--kubernetes-port=-1"], {}, f"--kubernetes-port is '-1': {A_PORT}"),
-    "a word for a port": (["--robot-port=http"], {}, f"--robot-port is 'http': {A_PORT}"),
-    "an empty port": (["--proxy-port=", *PROXY], {}, f"--proxy-port is '': {A_PORT}"),
-    "a limit that lets nothing through": (["--rate-limit=0"], {}, "--rate-limit is '0': expect a number of 1 or more"),
-    **{
-        f"{address!r} for a proxy": (["--proxy", address], {}, f"--proxy is {shown!r}: {AN_ADDRESS}")
-        for address, shown in {
-            **{each: each for each in ("", "nonsense", "http://", "https:///path", "ftp://host", "http://a b")},
-            "http://host:x": "http://...",
-            "http://h?a=1": "http://h",
-        }.items()
-    },
-    "an address by a variable": ([], {"RECONCILER_PROXY": "nonsense"}, f"RECONCILER_PROXY is 'nonsense': {AN_ADDRESS}"),
-    "a proxy and simulators": ([*PROXY, *OF_SIMULATORS], {},
-        f"--proxy starts no simulators: it does not go with {THEIR_NAMES}"),
-    "a port of no proxy": (["--proxy-port=1"], {}, "--proxy-port goes with --proxy"),
-    "an authority of no proxy": (["--proxy-ca-file=x"], {}, "--proxy-ca-file goes with --proxy"),
-})  # fmt: skip
-def test_bad_usage(run: Callable[..., Said], arguments: list[str], variables: dict[str, str], said: str) -> None:
-    """Refused before a port is opened, under the name that was given, and no secret in it is printed."""
-    ran = run(*arguments, **variables)
-    assert (ran.code, ran.refusal) == (64, f"reconcile: error: {said}")
 
 
 @pytest.mark.parametrize(
@@ -73,14 +42,14 @@ def test_a_port_that_is_taken_is_named(run: Callable[..., Said], flag: str, othe
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]
         ran = run(f"{flag}={port}", *others)
-    said = f"reconcile: error: port {port} of 127.0.0.1 cannot be used: Address already in use"
+    said = f"hcloud-sandbox: error: port {port} of 127.0.0.1 cannot be used: Address already in use"
     assert (ran.code, ran.refusal) == (1, said)
 
 
 def test_a_certificate_authority_that_cannot_be_read_is_named(run: Callable[..., Said]) -> None:
     ran = run("--proxy", "https://127.0.0.1:9", "--proxy-ca-file", "/nowhere/ca.pem")
     assert ran.code == 1
-    assert ran.refusal.startswith("reconcile: error: --proxy-ca-file '/nowhere/ca.pem' cannot be used: ")
+    assert ran.refusal.startswith("hcloud-sandbox: error: --proxy-ca-file '/nowhere/ca.pem' cannot be used: ")
 
 
 def test_a_closed_stdout_is_no_traceback() -> None:
@@ -122,7 +91,7 @@ def test_a_wrong_world_file_is_one_line(run: Callable[..., Said], tmp_path: Path
     file = _world(tmp_path, content)
     ran = run("--world", file, "--without=kubernetes" if "pods" in said else "--action-ms=0")
     line = ran.refusal
-    assert (ran.code, line.startswith(f"reconcile: error: world file {file!r}")) == (1, True)
+    assert (ran.code, line.startswith(f"hcloud-sandbox: error: world file {file!r}")) == (1, True)
     assert said in line
     assert len(line) < 400 + len(file)
 

@@ -170,7 +170,7 @@ def test_switches(name: str) -> None:
     [
         ([], Command.BARE, {}, ()),
         (["--once"], Command.BARE, {"--once": "true"}, ()),
-        (["sandbox", "--hetzner-port", "1"], Command.SANDBOX, {"--hetzner-port": "1"}, ()),
+        (["sandbox", "--hetzner-port", "1"], Command.SANDBOX, {}, ("--hetzner-port", "1")),
         (["approve", "--kubeconfig", "f", HASH], Command.APPROVE, {"--kubeconfig": "f"}, (HASH,)),
         (["--kubeconfig", "f", "approve", HASH], Command.APPROVE, {"--kubeconfig": "f"}, (HASH,)),
         (["explain", "node", "web-1"], Command.EXPLAIN, {}, ("node", "web-1")),
@@ -246,8 +246,6 @@ REFUSED = {
     "explain node a --secure-port=0": "No such option '--secure-port': it goes with run",
     "status --interval 3s --only=node/a": "No such option '--interval': it goes with ui, run",
     "--save f": "No such option '--save': it goes with plan",
-    "--hetzner-port 1": "No such option '--hetzner-port': it goes with sandbox",
-    "validate --world w.json": "No such option '--world': it goes with sandbox",
     "plan --wait f": "No such option '--wait': it goes with approve",
     "apply --dry-run": "No such option '--dry-run': it goes with run",
     f"approve --dry-run {HASH}": "No such option '--dry-run': it goes with run",
