@@ -180,14 +180,17 @@ def _unknown_ports(claim: Claim) -> tuple[BadAnnotation, ...]:
 
 
 def _port_problems(claim: Claim) -> Iterator[BadAnnotation]:
+    """Problems of a Service of which no port has a node port, and none will get one."""
+    if claim.tcp_ports and all(not port.node_port for port in claim.tcp_ports):
+        yield from (BadAnnotation(key, f"{text}; {_SET_NODE_PORT}") for key, text, _ in _without_node_port(claim))
+
+
+def _without_node_port(claim: Claim) -> Iterator[tuple[str, str, int]]:
+    """Key, sentence and port of each TCP port that never gets a node port."""
     for index, port in enumerate(claim.ports):
         if port.protocol == "TCP" and not port.node_port and not claim.allocates_node_ports:
             key = f"spec.ports[{index}].nodePort"
-            yield BadAnnotation(
-                key,
-                f"{key} is not set: port {port.port} has no port on the Nodes to lead to; set it, or remove"
-                " spec.allocateLoadBalancerNodePorts",
-            )
+            yield key, f"{key} is not set: port {port.port} has no port on the Nodes to lead to", port.port
 
 
 def _redirect_problems(claim: Claim, requested: Requested) -> Iterator[BadAnnotation]:
@@ -233,6 +236,9 @@ def _unsupported(claim: Claim) -> Iterator[AnnotationWarning]:
             key = f"spec.ports[{index}].protocol"
             text = f"{key} is {port.protocol}: Hetzner balances TCP only, so port {port.port} is left out"
             yield AnnotationWarning(key, text, Lack.PORT, port.port)
+    if any(port.node_port for port in claim.tcp_ports):
+        for key, text, number in _without_node_port(claim):
+            yield AnnotationWarning(key, f"{text}, and is left out; {_SET_NODE_PORT}", Lack.NODE_PORT, number)
     if not claim.tcp_ports:
         key = "spec.ports"
         yield AnnotationWarning(
@@ -310,6 +316,7 @@ def _differing_ports(claim: Claim, requested: Requested) -> Iterator[AnnotationW
         yield AnnotationWarning(key, f"{text} load balancer as well")
 
 
+_SET_NODE_PORT = "set it, or remove spec.allocateLoadBalancerNodePorts"
 _HTTP2 = ("grpc", "kubernetes.io/h2c")
 """Values of ``appProtocol`` that stand for HTTP/2 to the pod (gRPC, and KEP-3726)."""
 _NO_HTTP: Mapping[int, str] = {

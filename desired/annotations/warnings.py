@@ -20,10 +20,12 @@ from desired.syntax.selector import Operator
 
 
 class Lack(StrEnum):
-    """What a Service's spec asks for, and Hetzner's load balancers cannot do."""
+    """What a Service's spec asks for, and its load balancer cannot do."""
 
     PORT = "port"
     """A port of another protocol than TCP."""
+    NODE_PORT = "node port"
+    """A port without a port on the Nodes to lead to."""
     EVERY_PORT = "every port"
     SOURCE_RANGES = "source ranges"
 

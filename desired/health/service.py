@@ -145,7 +145,9 @@ class _Served:
         """What clients miss as it is not written: it waits if the write is to come, and otherwise they notice. A port
         that a person has to make possible says so by what it is blocked by."""
         service, changes, there = self.lb.service, self.findings.changes, {port.port for port in self.ports}
-        lacking = [port.port for port in service.claim.ports if port.protocol == "TCP" and port.port not in there]
+        if not service.claim.allocates_node_ports:  # a note tells of these ports, and none of them comes
+            there |= {*self.lb.without_node_port}
+        lacking = [port.port for port in service.claim.tcp_ports if port.port not in there]
         if lacking and self.lb.wanted is not None:
             left = next((why for each in changes if _port_of(each) in lacking and (why := _why_left(each))), "")
             is_coming = self.is_new or bool(self.blocked) or not left

@@ -27,7 +27,7 @@ OTHER_ADDRESS = "OtherAddressPublished"
 _NO_TARGETS = NOTES[NoteKind.NO_TARGETS].condition
 _FIRST = (NoteKind.MALFORMED, NoteKind.AMBIGUOUS, NoteKind.SEVERAL_BALANCERS)
 """Notes that come before withheld changes."""
-_LEFT_OUT = frozenset({Lack.PORT, Lack.SOURCE_RANGES})
+_LEFT_OUT = frozenset({Lack.PORT, Lack.NODE_PORT, Lack.SOURCE_RANGES})
 """Notes on missing support; a Service without any TCP port lacks each of its ports."""
 
 

@@ -36,6 +36,7 @@ from desired.load_balancers.network import (
     attachment_problems,
     is_settled,
     network_id,
+    notes_on_subnet,
     notes_out_of_reach,
     wanted_attachment,
     way_network,
@@ -44,6 +45,7 @@ from desired.load_balancers.network import (
     zones_of_locations,
 )
 from desired.load_balancers.notes import (
+    name_problems,
     notes_on_hidden_targets,
     notes_on_kept,
     notes_on_marks,
@@ -149,7 +151,8 @@ class DesiredLoadBalancer:
         if self.wanted is None or port in self.held_back or isinstance(self.match, Foreign | Contested):
             return stays
         if port in self.without_node_port:
-            return rows.PORT_WITHOUT_NODE_PORT.because()
+            allocates = self.service.claim.allocates_node_ports
+            return (rows.PORT_AWAITS_NODE_PORT if allocates else rows.PORT_WITHOUT_NODE_PORT).because()
         protocol = self.requested.of_port(port).options.protocol
         if protocol is Protocol.HTTPS and (there is None or there.protocol is not Protocol.HTTPS):
             cause = "; ".join(note.text for note in self.certificates.of_port(port).notes)
@@ -191,6 +194,7 @@ def desired_load_balancer(
         *(problem for problem in check.problems if is_created or problem.key not in AT_CREATION),
         *chosen.problems,
         *attachment_problems(options, present, snapshot, rivals, out_of_reach),
+        *name_problems(options, snapshot),
     ]
     wrong = {problem.key for problem in problems}
     unclear = frozenset(field for field, row in OPTIONS.items() if wrong & {row.full_key, row.variable})
@@ -212,7 +216,7 @@ def desired_load_balancer(
     place = chosen.location if isinstance(options.location, Unmanaged) else options.location
     size, larger = fitting_size(options, present, demand, snapshot, place), larger_type(demand, snapshot)
     most = size.type.max_targets if size.type else None
-    targets = cache.desired(members, present, most, f"choose {larger}")
+    targets = cache.desired(members, present, most, _without_room(service, larger))
     switched: Mapping[Target, ServerTarget | IpTarget] = {}
     if present is not None and requested.is_by_default("use_private_ip") and "use_private_ip" not in unclear:
         asked = requested.options.use_private_ip is True
@@ -245,7 +249,7 @@ def desired_load_balancer(
     elif isinstance(match, Owned) or not problems:
         wanted, why = plan.to_change(present)
     stay = present is not None and bool(present.targets) and wanted is not None and wanted.targets is UNMANAGED
-    on_targets = notes_on_targets(service, options, targets, present) if size.type else ()
+    on_targets = notes_on_targets(service, options, targets, present, snapshot) if size.type else ()
     notes = (
         *(Note(service.key, NoteKind.UNSUPPORTED, each.text, each.port, each.lack) for each in check.remarks),
         *notes_on_problems(service, problems, match.balancer.spec.listeners if isinstance(match, Owned) else ()),
@@ -262,6 +266,13 @@ def desired_load_balancer(
         *(note for note in on_targets if not (stay and note.kind is NoteKind.NO_TARGETS)),
     )
     return replace(serving, wanted=wanted, notes=notes)
+
+
+def _without_room(service: Service, larger: str) -> str:
+    """The remedy if the type takes fewer targets than there are Nodes."""
+    remedy = f"choose {larger}, or Nodes by {OPTIONS['node_selector'].full_key}"
+    is_partial = "; with externalTrafficPolicy Local, pods on Nodes without a target get no traffic"
+    return remedy + is_partial if service.claim.is_local else remedy
 
 
 def _keeps_way(requested: Requested, unclear: Collection[str], present: CloudBalancer, snapshot: Snapshot) -> bool:
@@ -423,6 +434,7 @@ class _Planned:
             *hidden,
             *(() if targets is UNMANAGED else needed),
             *notes_on_place(service, options, present),
+            *notes_on_subnet(service, options, present, self.snapshot),
             *notes_on_kept(service, unasked),
         )
 

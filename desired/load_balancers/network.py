@@ -119,11 +119,23 @@ def attachment_problems(
             )
         if why is not None:
             yield BadAnnotation(OPTIONS["private_ipv4"].full_key, why.text)
-    if isinstance(wanted_range, Unmanaged) or not network.subnets or here:
+    if isinstance(wanted_range, Unmanaged) or not network.subnets:
         return
     if not any(subnet.overlaps(wanted_range) for subnet in network.subnets):
         text = rows.RANGE_OUTSIDE.text(wanted=str(wanted_range), network=network.name, subnets=_subnets(network))
         yield BadAnnotation(OPTIONS["private_subnet_ip_range"].full_key, text)
+
+
+def notes_on_subnet(service: Service, options: Options, present: CloudBalancer, snapshot: Snapshot) -> Iterator[Note]:
+    """A load balancer stays in the subnet to which it was attached, unless an address is requested."""
+    network, wanted = configured_network(snapshot), options.private_subnet_ip_range
+    if network is None or isinstance(wanted, Unmanaged) or not isinstance(options.private_ipv4, Unmanaged):
+        return
+    for place in _attachments(present, network):
+        if not isinstance(place.ip, Unmanaged) and place.ip not in wanted:
+            yield rows.STAYS_IN_SUBNET.note(
+                service.key, wanted=str(wanted), balancer=present.id, address=str(place.ip), network=network.name
+            )
 
 
 def _why_not(ip: IPv4Address, network: Network) -> Reason | None:

@@ -1,5 +1,6 @@
 """Notes on a Service's load balancer: what a person should know though nothing is done about it."""
 
+import shlex
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import timedelta
 from ipaddress import ip_address
@@ -22,8 +23,9 @@ from desired.load_balancers.ownership import (
     labelled_by_another,
     leaves,
 )
+from desired.load_balancers.published import own_addresses
 from desired.load_balancers.targets import DesiredTargets, note_on_no_targets
-from desired.model.load_balancer import CloudBalancer, IpTarget, ServerTarget, Target
+from desired.model.load_balancer import CloudBalancer, IpTarget, SelectorTarget, ServerTarget, Target
 from desired.model.service import Service
 from desired.model.serving import Serving
 from desired.model.snapshot import Snapshot
@@ -32,7 +34,9 @@ from desired.names import LABEL_SERVICE_UID
 from desired.plan.notes import Note, NoteKind
 from desired.rules import load_balancers as rows
 from desired.section import Unmanaged
+from desired.syntax.address import parse_ip
 from desired.syntax.provider_id import Provider, ServerKey
+from desired.syntax.selector import parse_selector
 
 
 def notes_on_match(service: Service, match: BalancerMatch) -> Iterator[Note]:
@@ -47,6 +51,18 @@ def notes_on_match(service: Service, match: BalancerMatch) -> Iterator[Note]:
                 yield why_not_renamed.note(service.key)
         case Adoptable() | Missing():
             return
+
+
+def name_problems(options: Options, snapshot: Snapshot) -> Iterator[BadAnnotation]:
+    """A name that is the id or an address of a load balancer, and the name of none: nothing is made beside that one."""
+    wanted, there = options.name, tuple(snapshot.load_balancers or ())
+    if isinstance(wanted, Unmanaged) or any(each.spec.name == wanted for each in there):
+        return
+    for each in there:
+        what = "id" if wanted == str(each.id) else "address" if parse_ip(wanted) in own_addresses(each) else ""
+        if what:
+            text = rows.NAME_IS_AN_ID.text(wanted=wanted, what=what, other=each.id, present=each.spec.name)
+            yield BadAnnotation(OPTIONS["name"].full_key, text)
 
 
 def notes_on_name(service: Service, options: Options, present: CloudBalancer, snapshot: Snapshot) -> Iterator[Note]:
@@ -139,7 +155,11 @@ def _at(ports: Sequence[int]) -> str:
 
 
 def notes_on_targets(
-    service: Service, options: Options, targets: DesiredTargets, present: CloudBalancer | None
+    service: Service,
+    options: Options,
+    targets: DesiredTargets,
+    present: CloudBalancer | None,
+    snapshot: Snapshot,
 ) -> Iterator[Note]:
     """One note for each kind of trouble: Nodes that cannot be targets, none at all, and targets that are not ours."""
     kept = targets.candidates.existing(present.targets).kept_nodes if present else frozenset()
@@ -160,7 +180,32 @@ def notes_on_targets(
     if not targets.targets:
         yield note_on_no_targets(targets.members, service, options)
     for target in targets.foreign:
-        yield rows.TARGET_OF_OTHERS.note(service.key, target=target.name)
+        nodes = _led_to(target, targets, snapshot) if isinstance(target, SelectorTarget) and present else ""
+        if isinstance(target, SelectorTarget) and present and nodes:
+            quoted = shlex.quote(target.selector)
+            row = rows.SELECTOR_OF_OTHERS
+            yield row.note(service.key, target=target.name, nodes=nodes, balancer=present.id, selector=quoted)
+        else:
+            yield rows.TARGET_OF_OTHERS.note(service.key, target=target.name)
+
+
+def _led_to(target: SelectorTarget, targets: DesiredTargets, snapshot: Snapshot) -> str:
+    """The Nodes that a foreign label selector leads to twice, and those that it leads to although they are no targets;
+    "" if it leads to neither."""
+    try:
+        selector = parse_selector(target.selector)
+    except ValueError:  # Hetzner's grammar is its own
+        return ""
+    found = {ServerKey(Provider.CLOUD, each.id) for each in snapshot.servers if selector.matches(each.labels)}
+    members = [member for member in targets.members if member.server in found]
+    twice = [member for member in members if member.membership is Membership.TARGET]
+    excluded: dict[str, list[NodeTarget]] = {}
+    for member in members:
+        if member.membership in (Membership.EXCLUDED, Membership.OVER_LIMIT):
+            excluded.setdefault(member.reason.says, []).append(member)
+    parts = [f"{_shown(twice)} a second time"] if twice else []
+    parts += [f"{_shown(those)} although excluded ({why})" for why, those in excluded.items()]
+    return ", and to ".join(parts)
 
 
 def _by_lost_ipv4(targets: DesiredTargets, present: CloudBalancer | None) -> list[NodeTarget]:

@@ -34,6 +34,7 @@ class NoteKind(StrEnum):
     OTHER_CONTROLLER = "other-controller"
     APPROVAL = "approval"
     LIMIT = "limit"
+    TARGET_LIMIT = "target-limit"
     DEPRECATED = "deprecated"
     CERTIFICATE = "certificate"
     LIKELY_SERVER = "likely-server"
@@ -162,6 +163,11 @@ NOTES: Mapping[NoteKind, NoteRow] = MappingProxyType(
             "A limit of Hetzner is reached.",
             needs_a_person=_NODE,
             node_event=_NO_ROUTE,
+            service_event="LimitReached",
+            condition="Limit",
+        ),
+        NoteKind.TARGET_LIMIT: NoteRow(
+            "The type of a load balancer takes fewer targets than there are Nodes. The Service is served.",
             service_event="LimitReached",
             condition="Limit",
         ),

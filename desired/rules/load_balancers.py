@@ -107,6 +107,12 @@ NAME_TAKEN = Rule(
     "choose another name, or rename the other one",
     NoteKind.MALFORMED,
 )
+NAME_IS_AN_ID = Rule(
+    "name-is-an-id",
+    f"{_key('name')} is {{wanted}}: that is the {{what}} of load balancer {{other}} {{present!r}}, not its name",
+    "set it to {present!r} for that one, or to another name",
+    NoteKind.MALFORMED,
+)
 PUBLIC_INTERFACE_NEEDED = Rule(
     "public-interface-needed",
     f"{_set_by('disable_public_network')} is true: the public interface is kept while {{target}} needs it",
@@ -139,6 +145,13 @@ STAYS_IN_PLACE = Rule(
     "stays-in-place",
     "{option} is {wanted}, but load balancer {balancer} is in {present} and is not moved: its addresses would be lost",
     "to move it, delete the Service and create it again",
+    NoteKind.KEPT,
+)
+STAYS_IN_SUBNET = Rule(
+    "stays-in-subnet",
+    f"{_set_by('private_subnet_ip_range')} is {{wanted}}, but load balancer {{balancer}} has {{address}} in network"
+    " {network} and is not moved: its private address would be lost",
+    f"to move it, set {_key('private_ipv4')} to an address of {{wanted}}",
     NoteKind.KEPT,
 )
 VALUE_KEPT = Rule(
@@ -357,7 +370,7 @@ PRIMARY_IP_GOES = Rule(
 
 NODE_NO_TARGET = Rule("node-no-target", "no target for {nodes}: {cause}", of=NoteKind.UNUSABLE_TARGET)
 NODE_TARGET_STAYS = Rule("node-target-stays", "target of {nodes} unchanged: {cause}", of=NoteKind.UNUSABLE_TARGET)
-NODE_OVER_LIMIT = Rule("node-over-limit", NODE_NO_TARGET.says, of=NoteKind.LIMIT)
+NODE_OVER_LIMIT = Rule("node-over-limit", NODE_NO_TARGET.says, of=NoteKind.TARGET_LIMIT)
 NODE_UNCERTAIN = Rule("node-uncertain", NODE_TARGET_STAYS.says, of=NoteKind.KEPT)
 LOST_IPV4 = Rule(
     "lost-ipv4",
@@ -372,6 +385,12 @@ UNREAD_IPV4 = Rule(
     NoteKind.UNUSABLE_TARGET,
 )
 TARGET_OF_OTHERS = Rule("target-of-others", "target {target} belongs to another owner and is kept", of=NoteKind.FOREIGN)
+SELECTOR_OF_OTHERS = Rule(
+    "selector-of-others",
+    f"{TARGET_OF_OTHERS.says}: it leads to {{nodes}}",
+    "if its owner does not need it, run hcloud load-balancer remove-target {balancer} --label-selector {selector}",
+    NoteKind.FOREIGN,
+)
 
 # The end of a load balancer.
 
@@ -699,8 +718,9 @@ AWAITS_ITS_SERVICE = Rule(
 
 PORT_STAYS = Rule("port-stays", "not changed")
 PORT_NOT_PLANNED = Rule("port-not-planned", "no change is planned for it")
+PORT_AWAITS_NODE_PORT = Rule("port-awaits-node-port", "waits for its node port: the API server has not assigned it yet")
 PORT_WITHOUT_NODE_PORT = Rule(
-    "port-without-node-port", "waits for its node port: the API server has not assigned it yet"
+    "port-without-node-port", "has no node port, and spec.allocateLoadBalancerNodePorts is false"
 )
 PORT_WITHOUT_CERTIFICATE = Rule("port-without-certificate", "waits for a certificate: {cause}")
 PORT_AS_ASKED = Rule("port-as-asked", "matches the Service")

@@ -79,7 +79,7 @@ LARGER = "a larger type, such as lb21"
 
 def left_out(*nodes: str) -> str:
     """The note on Nodes for which the smallest type has no room."""
-    full = rules.ROOM_LACKING.text(room="25 targets", remedy=f"choose {LARGER}")
+    full = rules.ROOM_LACKING.text(room="25 targets", remedy=f"choose {LARGER}, or Nodes by {P}node-selector")
     return rules.NODE_OVER_LIMIT.text(nodes=f"Nodes {', '.join(nodes)}", cause=full)
 
 

@@ -141,12 +141,11 @@ def test_address_that_others_ask_for(rivals: set[str], present: CloudBalancer | 
     "all of them": ("10.0.0.0/16", WIDE, None, False),
     "none of them": ("10.0.2.0/24", WIDE, None, True),
     "none, attached elsewhere": ("10.0.2.0/24", WIDE, attached("10.0.1.9", 6), True),
-    "none, attached already": ("10.0.2.0/24", WIDE, attached("10.0.1.9"), False),
+    "none, attached already": ("10.0.2.0/24", WIDE, attached("10.0.1.9"), True),
     "without subnets nothing is known": ("10.0.2.0/24", BARE, None, False),
 })  # fmt: skip
 def test_range_without_a_subnet(asked: str, network: Network, present: CloudBalancer | None, is_wrong: bool) -> None:
-    """A range chooses among the subnets when the load balancer is attached, and never later. It is told beside an
-    address that is wrong."""
+    """It is told beside an address that is wrong, also if the load balancer is attached already."""
     options = Options(private_subnet_ip_range=IPv4Network(asked))
     wrong = expected(rules.RANGE_OUTSIDE if is_wrong else None, wanted=asked, subnets=SUBNETS)
     assert problems(options, present, world(network)) == wrong
