@@ -6,9 +6,9 @@ from dataclasses import replace
 import pytest
 
 from desired.model.load_balancer import ServerTarget
-from desired.model.settings import AddressFamily, Controller, Settings
+from desired.model.settings import Controller, Settings
 from desired.model.snapshot import AddressType, Node, NodeAddress, Readiness, Server, ServerStatus
-from desired.model.taint import Taint, with_shutdown_taint
+from desired.model.taint import Taint
 from desired.plan.change import Change, LostNode, NodeIdentity, Plan, State
 from desired.plan.evidence import AbsenceProof
 from desired.plan.kinds import ChangeKind, Verb
@@ -24,7 +24,6 @@ from tests.builders import (
     SERVER_LABELS,
     UNINITIALIZED,
     WEB_1_ADDRESSES,
-    a_dual_stack_server,
     a_joining_node,
     a_lost_node,
     a_network,
@@ -39,7 +38,6 @@ from tests.support.nodes import managed
 from tests.support.rows import rows
 
 SETTINGS, MIRROR = Settings(), Settings(mirror_labels="srv.example.com")
-DUAL = Settings(address_family=AddressFamily.DUALSTACK, network="private")
 JOINED = NodeIdentity("hcloud://1", SERVER_LABELS, (), WEB_1_ADDRESSES)
 TYPES = ("beta.kubernetes.io/instance-type", "node.kubernetes.io/instance-type")
 RESIZED = SERVER_LABELS | dict.fromkeys(TYPES, "cpx42")
@@ -47,8 +45,6 @@ FROM_SERVER = rules.LABELS_DIFFER.text(server="server 1", type="cpx42", location
 FROM_LABELS = rules.MIRROR_DIFFERS.text(server="server 1")
 
 H, E4 = WEB_1_ADDRESSES
-E6 = NodeAddress(AddressType.EXTERNAL_IP, "2001:db8:1::1")
-I4 = NodeAddress(AddressType.INTERNAL_IP, "10.0.0.2")
 VPN = NodeAddress(AddressType.INTERNAL_IP, "10.0.0.9")
 NOT_THERE = ("InternalIP 10.0.0.9 is removed: server 1 does not have it",)
 LOST = ("InternalIP 10.0.0.9 is removed: HCLOUD_NETWORK is not set, and no private address is known",)
@@ -92,19 +88,6 @@ BY_ID, BY_NAME = (f"initialized as server 1 (matched by {what})" for what in ("p
 def test_joining_node(node: Node, reason: str, consequences: tuple[str, ...]) -> None:
     """A Node joins as its server, which is found by providerID or by name; addresses that go away are told."""
     assert plan_of(node) == Plan((initialise(node, reason, consequences),))
-
-
-@rows("node server settings", {
-    "converged-by-HCCM": (a_settled_node(), a_server(), SETTINGS),
-    "other-labels": (a_settled_node(labels=SERVER_LABELS | {"team": "red"}), a_server(), SETTINGS),
-    "other-taints": (a_settled_node(taints=(OTHER_EFFECT,)), a_server(), SETTINGS),
-    "not-ready": (a_settled_node(ready=Readiness.FALSE, unschedulable=True), a_server(), SETTINGS),
-    "two-of-one-type": (a_settled_node(addresses=(H, E4, E6, I4)), a_dual_stack_server(), DUAL),
-    "robot": (a_settled_node(provider_id="hrobot://7", labels={}), a_server(), SETTINGS),
-})  # fmt: skip
-def test_equal_world(node: Node, server: Server, settings: Settings) -> None:
-    """A Node that is as it should be needs nothing."""
-    assert compute_plan(a_snapshot([node], [server], network=Present(a_network())), settings) == Plan()
 
 
 OLD, TEAM, NEW = (f"srv.example.com/{name}" for name in ("old", "team", "new"))
@@ -185,72 +168,6 @@ def test_node_whose_server_is_gone() -> None:
     assert plan_of(node) == Plan((expected,))
 
 
-def test_everything_about_a_node_at_once() -> None:
-    """Labels, addresses and taint of one Node are three changes with keys of their own, below the Node's."""
-    node = a_settled_node(labels={}, addresses=())
-    found = [
-        (change.key, change.kind, change.owner) for change in plan_of(node, a_server(status=ServerStatus.OFF)).changes
-    ]
-    assert found == [
-        ("node/web-1/addresses", "node.addresses", "node/web-1"),
-        ("node/web-1/labels", "node.labels", "node/web-1"),
-        ("node/web-1/shutdown", "node.shutdown_taint", "node/web-1"),
-    ]
-
-
-def test_what_is_unmanaged_is_never_diffed() -> None:
-    """A field that nobody asked for, or of which too little is known, is no difference."""
-    settings = Settings(controllers=frozenset({Controller.SERVICE}))
-    snapshot = a_snapshot([a_settled_node(labels={}, addresses=(), taints=(SHUTDOWN,))], [a_server()])
-    assert diff(snapshot, compute_desired(snapshot, settings), settings) == Plan()
-
-
-def test_all_kinds_of_nodes_side_by_side() -> None:
-    """Foreign and unmatched Nodes get notes and hold up no other Node; removals come last."""
-    nodes = [a_joining_node(), a_joining_node("gpu"), a_node("edge"), a_settled_node("old", 2), a_lost_node("gone", 9)]
-    drifted = a_settled_node("drifted", 3, labels={})
-    plan = compute_plan(
-        a_snapshot([*nodes, drifted], [a_server(), a_server(2, "old"), a_server(3, "drifted")]), SETTINGS
-    )
-    assert [(change.key, change.kind) for change in plan.changes] == [
-        ("node/web-1", "node.initialise"),
-        ("node/drifted/labels", "node.labels"),
-        ("node/gone", "node.delete"),
-    ]
-    assert [(note.key, note.kind) for note in plan.notes] == [
-        ("node/edge", NoteKind.FOREIGN),
-        ("node/gpu", NoteKind.UNMATCHED),
-    ]
-
-
-def applied(node: Node, plan: Plan) -> Node:
-    for change in plan.changes:
-        match change.kind, change.after:
-            case "node.initialise", NodeIdentity(provider_id, labels, taints, addresses):
-                node = replace(node, provider_id=provider_id, labels=labels, taints=taints, addresses=addresses)
-            case "node.labels", Mapping() as labels:
-                node = replace(node, labels=labels)
-            case "node.addresses", tuple() as addresses:
-                node = replace(node, addresses=addresses)
-            case "node.shutdown_taint", bool() as wanted:
-                node = replace(node, taints=with_shutdown_taint(node.taints, wanted=wanted))
-    return node
-
-
-@rows("node server", {
-    "joining": (a_joining_node(), a_server()),
-    "drifted": (a_settled_node(labels={}, addresses=()), a_server(status=ServerStatus.OFF)),
-    "changed-server": (a_settled_node(taints=(SHUTDOWN,)), a_server(type="cpx42", name="web-9")),
-    "kept-zone": (a_settled_node(labels={"failure-domain.beta.kubernetes.io/zone": "rack-7"}), a_server()),
-    "another-host-of-the-servers-network": (a_settled_node(provided_node_ip="2001:db8:1::77"), a_dual_stack_server()),
-})  # fmt: skip
-def test_applying_the_plan_empties_it(node: Node, server: Server) -> None:
-    """A Node that became what the plan says is planned no more."""
-    plan = plan_of(node, server, DUAL)
-    assert plan.changes
-    assert plan_of(applied(node, plan), server, DUAL).changes == ()
-
-
 def test_controllers_switched_off() -> None:
     """Without both controllers of Nodes nothing is desired of them, and nothing is said of them."""
     others = frozenset({Controller.SERVICE, Controller.ROUTE})
@@ -266,12 +183,6 @@ def test_cluster_without_identity(controllers: frozenset[Controller]) -> None:
     text = CLUSTER_UNREAD.text(error="403")
     plan = compute_plan(a_snapshot(cluster_uid=Unknown("403")), Settings(controllers=controllers))
     assert plan == Plan(notes=(Note(key_of("cluster"), NoteKind.UNKNOWN, text),))
-
-
-def test_notes_are_carried_over() -> None:
-    """What the desired state has to say is in the plan."""
-    note = Note(key_of("node/a"), NoteKind.FOREIGN, "left alone")
-    assert diff(a_snapshot(), DesiredState({}, notes=(note,)), SETTINGS) == Plan(notes=(note,))
 
 
 @rows("targets follows", {
