@@ -55,6 +55,13 @@ def _in_process() -> DirectSimulation:
     return world
 
 
+def _copied(world: DirectSimulation) -> DirectSimulation:
+    clock = SimulatedClock(source=world.clock.timestamp)
+    hetzner = HetznerSimulator(clock, HetznerOptions(action_s=0.0), world=world.hetzner.world())
+    cluster = KubernetesSimulator(clock, world=world.kubernetes.world()["kubernetes"])
+    return DirectSimulation(hetzner, cluster, clock, environment=dict(world.environment))
+
+
 def _found(world: World) -> dict[str, Any]:
     """What there is, but for what an API chooses."""
     nodes, services = world.nodes(), world.services()
@@ -118,11 +125,12 @@ def test_the_api_server_has_what_is_in_process(tmp_path: Path) -> None:
 def test_a_process_that_dies_leaves_no_trace(workload: str, is_done: bool) -> None:
     """Whichever write it dies at, before or after its effect, the next one finishes what it began, and makes nothing
     twice."""
-    undisturbed = _until(_in_process(), workload)
+    begun = _until(_in_process(), workload)
+    undisturbed = _copied(begun)
     Run(undisturbed, undisturbed.settings).converge()
     wanted = _found(undisturbed)
     for write in range(100):
-        world = _until(_in_process(), workload)
+        world = _copied(begun)
         death = world.dies_at(write, is_done=is_done)
         Run(world, world.settings).converge()
         world.revive()

@@ -168,10 +168,10 @@ def test_a_quota_that_is_raised() -> None:
 
 
 def test_a_large_beginning_is_not_slowed() -> None:
-    """A hundred Nodes that join, and twenty Services: as many calls as without a budget, and as soon."""
+    """Thirty Nodes, and twenty Services: as many calls as without a budget, and as soon."""
 
     def begin(*, is_budgeted: bool) -> tuple[int, float]:
-        loop = a_loop(20, 100, is_budgeted=is_budgeted, rate_limit=3600)
+        loop = a_loop(20, 30, is_budgeted=is_budgeted, rate_limit=3600)
         loop.pass_hours(0.01)
         return len(loop.calls), max(loop.sent("POST", "/load_balancers"))
 
