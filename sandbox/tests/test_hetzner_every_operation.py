@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 
 from hcloud_sandbox.hetzner.operations import NO_OBJECTS, Operation
-from sandbox_support.every_operation import BODIES, EveryOperation
-from sandbox_support.hetzner_spec import HetznerApi, load_spec
+from sandbox_support.every_operation import BODIES, EveryOperation, operations
+from sandbox_support.hetzner_spec import load_spec
 
-OPERATIONS = {operation.name: operation for operation in HetznerApi().simulator.operations()}
+OPERATIONS = operations()
 JUDGED = {name: each for name, each in OPERATIONS.items() if load_spec().judges(each.template)}
 """Those of kinds that the document should have."""
 WITH_BODY = [each for each in JUDGED.values() if each.coverage != "not" and EveryOperation.body_of(each)]

@@ -3,6 +3,7 @@
 import base64
 import re
 from collections.abc import Mapping
+from functools import cache
 from typing import Any
 from urllib.parse import urlencode
 
@@ -182,12 +183,17 @@ _STARTS = {
 """Kind → the operation that starts an action of it, where that is not the change of its protection."""
 
 
+@cache
+def operations() -> Mapping[str, Operation]:
+    """All operations of the API, by name."""
+    return {operation.name: operation for operation in HetznerApi().simulator.operations()}
+
+
 class EveryOperation:
     """A fresh project with the requests for it."""
 
     def __init__(self) -> None:
         self.api = HetznerApi(WORLD)
-        self._operations = {operation.name: operation for operation in self.api.simulator.operations()}
 
     def url_of(self, operation: Operation) -> str:
         """The path and the query of a request, for which an action may have to be started."""
@@ -212,7 +218,7 @@ class EveryOperation:
 
     def _started(self, kind: str) -> int:
         singular = operation_name("GET", f"/{kind}/{{id}}").removeprefix("get_")
-        started = self._operations[_STARTS.get(kind, f"change_{singular}_protection")]
+        started = operations()[_STARTS.get(kind, f"change_{singular}_protection")]
         answer = self.answer_to(started).body
         action_id: int = (answer.get("action") or answer["actions"][0])["id"]
         return action_id
