@@ -291,7 +291,7 @@ def secure(there: Any, **asked: str) -> Snapshot:
         ["80 [0/1 healthy]: tcp to node port 31000 -> tcp to node port 30080, lb.listener"]),
     "changes out of sight": (served(a_balancer(), service=claiming(health_check_interval="5s")), LOCATED,
         ["80 [0/1 healthy]: tcp to node port 30080 -> tcp to node port 30080, otherwise, lb.listener"]),
-    "without a node port": (new(claim=a_claim(port(80, 0))), OBSERVE, ["80: (none), port-without-node-port"]),
+    "without a node port": (new(claim=a_claim(port(80, 0))), OBSERVE, ["80: (none), port-awaits-node-port"]),
     "malformed": (new(claim=BAD), LOCATED, ["80: (none), port-not-planned"]),
     "malformed, and there": (served(a_balancer(), service=claiming(protocol="udp")), LOCATED,
         ["80 [0/1 healthy]: tcp to node port 30080, port-as-asked"]),
