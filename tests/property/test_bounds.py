@@ -79,7 +79,6 @@ _PARSERS: tuple[tuple[Callable[[str], Any], str], ...] = (
     (options.parse_label_prefix, "servers.example.com"),
     (options.parse_object_name, "web"),
     (options.parse_int, "1"),
-    (options.parse_port, "1"),
     (options.parse_cidrs, "10.0.0.0/8"),
     (options.parse_controllers, "*"),
     (options.parse_keys, "node/web-1"),
