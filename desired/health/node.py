@@ -8,7 +8,6 @@ from desired.model.snapshot import Node, ServerStatus
 from desired.nodes.node import DesiredNode, NodeOnServer, is_uninitialized
 from desired.plan.change import Change, GuardName, Verdict
 from desired.plan.notes import NoteKind
-from desired.rules import health as rows
 from desired.rules.nodes import GONE_READY, Stage
 from desired.syntax.bounds import counted
 
@@ -56,13 +55,12 @@ def node_health(node: Node, wanted: DesiredNode, findings: Findings) -> ObjectSt
 def _settled(wanted: NodeOnServer, changes: Sequence[Change]) -> tuple[NodeState, str]:
     server = wanted.server
     if server.status is ServerStatus.OFF:
-        return NodeState.OFF, rows.SERVER_OFF.text(server=server.key.name, status=server.status)
+        return NodeState.OFF, f"{server.key.name} is {server.status}"
     if changes:
         left = {change.decision.why for change in changes if change.decision.rule is GuardName.POLICY}
-        row = rows.CHANGES_LEFT if left else rows.CHANGES_PLANNED
-        told = counted(len(changes), "change")
-        return NodeState.CHANGING, row.text(server=server.key.name, changes=told, why=", ".join(sorted(left)))
-    return NodeState.IN_SYNC, rows.AS_ITS_SERVER.text(server=server.key.name)
+        why = f", and not made: {', '.join(sorted(left))}" if left else ""
+        return NodeState.CHANGING, f"{server.key.name}; {counted(len(changes), 'change')} planned{why}"
+    return NodeState.IN_SYNC, server.key.name
 
 
 def _obstacles(findings: Findings) -> Iterator[str]:

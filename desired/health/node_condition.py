@@ -17,12 +17,11 @@ from desired.plan.change import Change, Verdict
 from desired.plan.kinds import ChangeKind
 from desired.plan.notes import NoteKind
 from desired.routes.desired import DesiredRoutes
-from desired.rules import health as rows
 from desired.rules.nodes import ADDRESSES_UNDECIDED, GONE_READY, Stage
 from desired.rules.routes import NO_POD_CIDR, NODE_ELSEWHERE, PODS_IPV6_ONLY
 from desired.section import Unmanaged
 
-_IN_SYNC = SyncCondition("True", "InSync", rows.NODE_READY_TO_USE.text())
+_IN_SYNC = SyncCondition("True", "InSync", "labels, addresses and routes are as they should be")
 _SERVERLESS: Mapping[Stage, str] = MappingProxyType(
     {
         Stage.UNMATCHED: "ServerNotFound",
@@ -120,11 +119,10 @@ def _of_parts(parts: Sequence[Change], errors: Mapping[str, str]) -> SyncConditi
 def _why(change: Change, errors: Mapping[str, str]) -> str:
     error = errors.get(change.key)
     if error is not None:
-        return rows.NODE_CHANGE_FAILED.text(change=change.kind, error=error)
-    decision, obstacle = change.decision, _obstacle(change, errors)
-    if obstacle is not None:
-        return rows.NODE_CHANGE_WITHHELD.text(change=change.kind, verdict=Verdict.WAITING, why=obstacle)
-    return rows.NODE_CHANGE_WITHHELD.text(change=change.kind, verdict=decision.verdict, why=decision.why)
+        return f"{change.kind} failed: {error}"
+    if (obstacle := _obstacle(change, errors)) is not None:
+        return f"{change.kind} is {Verdict.WAITING}: {obstacle}"
+    return f"{change.kind} is {change.decision.verdict}: {change.decision.why}"
 
 
 def _of_addresses(wanted: DesiredNode) -> SyncCondition | None:

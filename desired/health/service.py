@@ -17,8 +17,6 @@ from desired.plan.change import Change, GuardName, Verdict
 from desired.plan.foresight import reached_by
 from desired.plan.kinds import ChangeKind
 from desired.plan.notes import NoteKind
-from desired.rules import health as rows
-from desired.rules.rule import Reason
 from desired.syntax.bounds import counted, listed
 
 SETTLING = timedelta(minutes=5)
@@ -58,7 +56,7 @@ def _state_of(lb: DesiredLoadBalancer | LoadBalancerRelease, findings: Findings,
         case matched:
             state, why = _to_come(lb, findings.changes, blocked)
             if isinstance(matched, Adoptable) and state is ServiceState.WAITING:
-                why = rows.TO_BE_ADOPTED.text(balancer=matched.balancer.id)
+                why = f"load balancer {matched.balancer.id} is not adopted yet"
             return ObjectState(service.key, state, why)
 
 
@@ -78,7 +76,7 @@ def _leaving(lb: LoadBalancerRelease, blocked: str) -> tuple[ServiceState, str]:
         return ServiceState.BLOCKED if lb.match.is_ambiguous else ServiceState.UNKNOWN, lb.match.why
     if blocked:
         return ServiceState.BLOCKED, blocked
-    return ServiceState.WAITING, rows.TO_BE_RELEASED.text()
+    return ServiceState.WAITING, "its load balancer is about to be deleted or released"
 
 
 def _to_come(lb: DesiredLoadBalancer, changes: Sequence[Change], blocked: str) -> tuple[ServiceState, str]:
@@ -92,7 +90,7 @@ def _to_come(lb: DesiredLoadBalancer, changes: Sequence[Change], blocked: str) -
         if change.decision.verdict is Verdict.WAITING:
             is_unknown = change.decision.waits_for_data
             return ServiceState.UNKNOWN if is_unknown else ServiceState.WAITING, change.decision.why
-    return ServiceState.WAITING, rows.TO_BE_CREATED.text()
+    return ServiceState.WAITING, "its load balancer does not exist yet"
 
 
 @dataclass(frozen=True)
@@ -115,7 +113,7 @@ class _Served:
 
     def state(self) -> ObjectState:
         found = [*self._of_targets(), *self._of_writes()]
-        service, serves = self.lb.service, "; ".join(reason.text for reason in _reasons(self.ports))
+        service, serves = self.lb.service, "; ".join(_sentences(self.ports))
         if self.blocked:
             found.append((ServiceState.BLOCKED, f"{self.blocked}; {serves}" if serves else self.blocked))
         fails = any(port.healthy and port.failing for port in self.ports)
@@ -128,18 +126,18 @@ class _Served:
         balancer, notes = self.balancer, self.findings.notes
         if not balancer.targets:
             cause = "".join(f"; {note.text}" for note in notes if note.kind is NoteKind.NO_TARGETS)
-            told = rows.NO_TARGET.text(balancer=balancer.id, cause=cause)
+            told = f"load balancer {balancer.id} has no target{cause}"
             yield ServiceState.WAITING if self.is_new else ServiceState.DOWN, told
         elif not reached_by(balancer):
-            yield ServiceState.DOWN, rows.NO_WAY.text(balancer=balancer.id, targets=len(balancer.targets))
+            yield ServiceState.DOWN, f"load balancer {balancer.id} reaches 0 of {len(balancer.targets)} targets"
         else:
             dead = [port for port in self.ports if port.state is PortState.NONE]
-            yield from ((ServiceState.DOWN, reason.text) for reason in _reasons(dead))
+            yield from ((ServiceState.DOWN, told) for told in _sentences(dead))
             is_overdue = _is_overdue(self.lb.service, self.findings.now)
             state = ServiceState.UNKNOWN if is_overdue else ServiceState.WAITING
             unknown = (port for port in self.ports if port.state is PortState.UNKNOWN)
             for unchecked, alike in groupby(unknown, lambda port: port.unchecked):
-                yield state, rows.PORTS_UNCHECKED.text(ports=_ports(alike), targets=counted(unchecked, "target"))
+                yield state, f"{_ports(alike)}: {counted(unchecked, 'target')} not checked yet"
 
     def _of_writes(self) -> Iterator[tuple[ServiceState, str]]:
         """What clients miss as it is not written: it waits if the write is to come, and otherwise they notice. A port
@@ -151,14 +149,13 @@ class _Served:
         if lacking and self.lb.wanted is not None:
             left = next((why for each in changes if _port_of(each) in lacking and (why := _why_left(each))), "")
             is_coming = self.is_new or bool(self.blocked) or not left
-            row = rows.PORT_ABSENT if is_coming else rows.PORT_LEFT_OUT
-            told = row.text(ports=_numbers(lacking), balancer=self.balancer.id, why=left)
-            yield ServiceState.WAITING if is_coming else ServiceState.DOWN, told
+            told = f"{_numbers(lacking)}: not on load balancer {self.balancer.id}"
+            yield (ServiceState.WAITING, f"{told} yet") if is_coming else (ServiceState.DOWN, f"{told}: {left}")
         status = next((change for change in changes if change.kind is ChangeKind.SERVICE_STATUS), None)
         if not service.ingress and status is not None:
             is_coming = self.is_new or not (self.blocked or _why_left(status))
             state = ServiceState.WAITING if is_coming else ServiceState.DOWN
-            yield state, rows.NOT_PUBLISHED.text(balancer=self.balancer.id)
+            yield state, f"the address of load balancer {self.balancer.id} is not published"
 
 
 def _worst(balancer: CloudBalancer) -> Iterator[Health]:
@@ -189,11 +186,11 @@ def _why_left(change: Change) -> str:
     return change.decision.why if change.decision.rule in (GuardName.POLICY, GuardName.FLAPPING) else ""
 
 
-def _reasons(ports: Sequence[PortHealth]) -> Iterator[Reason]:
+def _sentences(ports: Sequence[PortHealth]) -> Iterator[str]:
     """A sentence for all ports that are alike, worst first."""
     ordered = sorted(ports, key=lambda port: (port.healthy, -port.unhealthy, port.targets, port.port))
     for (healthy, _, targets), alike in groupby(ordered, key=lambda port: (port.healthy, port.unhealthy, port.targets)):
-        yield rows.PORTS_HEALTHY.because(ports=_ports(alike), healthy=healthy, targets=targets)
+        yield f"{_ports(alike)}: {healthy} of {targets} healthy"
 
 
 def _ports(ports: Iterable[PortHealth]) -> str:
@@ -214,18 +211,21 @@ def health_condition(state: ObjectState, service: Service, now: datetime) -> Ser
         return None
     states = {port.state for port in ports}
     if not state.targets:
-        status, reason, row = "Unknown", "NoTargets", rows.HEALTH_NO_TARGETS
+        status, reason, told = "Unknown", "NoTargets", "the load balancer has no targets"
     elif PortState.NONE in states:
-        status, reason, row = "False", "NoHealthyTarget", rows.HEALTH_NONE
+        status, reason, told = "False", "NoHealthyTarget", "a port has no healthy target"
     elif PortState.UNKNOWN in states:
-        status, reason, row = "Unknown", "Pending", rows.HEALTH_PENDING
+        status, reason = "Unknown", "Pending"
+        told = "a port has no healthy target yet, and not all of its targets are checked"
     elif any(port.failing for port in ports):
-        status, reason, row = "True", "SomeUnhealthy", rows.HEALTH_SOME
+        status, reason = "True", "SomeUnhealthy"
+        told = "every port has a healthy target, and some targets are unhealthy"
     else:
-        status, reason, row = "True", "AllHealthy", rows.HEALTH_ALL
+        status, reason = "True", "AllHealthy"
+        told = "every port has a healthy target, and no target that should answer fails"
     there = next((each for each in service.conditions if each.type == CONDITION_HEALTHY), None)
     since = there.since if there is not None and there.status == status else None
-    return ServiceCondition(CONDITION_HEALTHY, status, reason, row.text(), since or now)
+    return ServiceCondition(CONDITION_HEALTHY, status, reason, told, since or now)
 
 
 def _is_overdue(service: Service, now: datetime) -> bool:

@@ -229,7 +229,6 @@ _TITLES = {
     "nodes": "Nodes",
     "routes": "Routes",
     "explanations": "Explanations",
-    "health": "States",
 }
 
 
