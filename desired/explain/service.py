@@ -256,7 +256,7 @@ def _targets(of: ServiceView, lb: DesiredLoadBalancer) -> Iterator[Row]:
     """Each Node in the order of names, then the targets of the load balancer that are no Node's."""
     there, server_of = of.balancer.targets if of.balancer else (), lb.targets.candidates.server_of
     planned = {each.key.parts[-1]: each for each in of.changes if each.kind is ChangeKind.LB_TARGET}
-    led_to, create = {target.name: server_of(target) for target in reversed(there)}, of.first(ChangeKind.LB_CREATE)
+    led_to, create = {target.name: server_of(target) for target in there}, of.first(ChangeKind.LB_CREATE)
     for member in lb.targets.members:
         names = {member.target.name} if member.target else set()
         names |= {name for name, server in led_to.items() if server is not None and server == member.server}

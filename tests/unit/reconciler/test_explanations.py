@@ -205,6 +205,16 @@ def test_a_hold(state: str, told: list[str]) -> None:
     assert hold["approve"] == "reconcile approve sha256:0123456789abcdef --kubeconfig f"
 
 
+def test_holds_of_one_guard_stand_below_their_own_rows() -> None:
+    whys = ("it would lose a port", "it would lose a target")
+    guards = [Row(Part.GUARDS, "adoption", "1", "0", "adoption", why, state="held") for why in whys]
+    found = changed(SERVICE, *guards)
+    assert found.explanation is not None
+    holds = tuple(replace(HOLD, why=why, keys=(f"node/{number}",)) for number, why in enumerate(whys))
+    lines = section("Guards", replace(found, explanation=replace(found.explanation, holds=holds)))
+    assert [line.strip() for line in lines if "changes: " in line] == ["changes: node/0", "changes: node/1"]
+
+
 @rows("explained first tone", {
     "Node": (NODE, "node/web-1  in sync: server 1", Tone.GOOD),
     "Service": (SERVICE, "service/default/web  degraded: port 80: 1 of 2 healthy", Tone.WARNING),

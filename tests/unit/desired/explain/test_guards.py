@@ -41,7 +41,7 @@ BORN = NOW - timedelta(days=30)
 CONTROL, CONTROL_SERVER = a_settled_node("control-1", 9, created_at=BORN), a_server(9, "control-1")
 SETTLED = a_settled_node(created_at=BORN)
 LOST, LOST_TOO = a_lost_node(), a_lost_node("web-2", 2)
-OBSERVE = Settings(policy=Policy.OBSERVE)
+OBSERVE, UPSERT = Settings(policy=Policy.OBSERVE), Settings(policy=Policy.UPSERT)
 ASKED: Mapping[str, Any] = {"confirmations": {1: Absent(), 2: Absent()}}
 TWO_LOST = a_snapshot([CONTROL, LOST, LOST_TOO], [CONTROL_SERVER], **ASKED)
 
@@ -71,11 +71,13 @@ ANCHOR, ANCHOR_OF_2, OBSERVED = "project-anchor allowed 1 of 1", "project-anchor
     "once for several": (a_settled_node(labels={}, addresses=()), OBSERVE, {}, [COMPLETE, ANCHOR_OF_2, OBSERVED]),
     "deletion": (LOST, Settings(), {**ASKED, "servers": servers_of(CONTROL_SERVER)},
         [COMPLETE, ANCHOR, "absence-proof allowed", "node-blast-radius allowed 1 of 1", POLICY]),
+    "deletion, left out": (LOST, UPSERT, {**ASKED, "servers": servers_of(CONTROL_SERVER)}, [OBSERVED]),
     "deletion, not asked for": (LOST, Settings(), {"servers": servers_of(CONTROL_SERVER)},
         [COMPLETE, ANCHOR, "absence-proof waiting", "node-blast-radius allowed 1 of 1", POLICY]),
 })  # fmt: skip
 def test_on_changes(node: Node, settings: Settings, world: Mapping[str, Any], expected: list[str]) -> None:
-    """Each guard that looks at one of the changes is told once, in the order of guards, with what it measured."""
+    """Each guard that looks at one of the changes is told once, in the order of guards, with what it measured; of a
+    change that the policy leaves out it alone."""
     assert said(node, replace(a_snapshot([CONTROL, node], [CONTROL_SERVER, a_server()]), **world), settings) == expected
 
 
