@@ -62,6 +62,16 @@ def test_ctrl_c_ends_the_question(joining: Stage) -> None:
     assert_untouched(joining)
 
 
+def test_a_controller_at_a_terminal_writes_its_log_alone(joining: Stage) -> None:
+    """A report between the lines of a log can be read by nobody; ``--output`` asks for it."""
+    with at_a_terminal(joining, "run") as terminal:
+        terminal.read_until("pass")
+        terminal.process.send_signal(signal.SIGINT)
+        terminal.end()
+    assert "applied" in terminal.shown
+    assert "Requests: " not in terminal.shown
+
+
 def test_nobody_is_asked_about_nothing(stage: Stage) -> None:
     with at_a_terminal(stage, "apply") as terminal:
         assert terminal.end() == 0
