@@ -252,10 +252,11 @@ class Block(Struct, frozen=True, eq=False):
 
     @property
     def names(self) -> str:
-        """The first three of its keys, or twenty if they are grave; of many parts of fewer objects these."""
-        most, wholes = NAMED if self.first.is_grave else ALIKE, {each.whole for each in self.members}
-        are_parts = "" not in wholes and most < len(self.members) > len(wholes) > 1
-        return f"of {names(wholes, most)}" if are_parts else names(self.keys, most)
+        """The first three of its objects, or twenty if they are grave; keys of parts if these are of one object."""
+        most, objects = NAMED if self.first.is_grave else ALIKE, {each.whole or each.key for each in self.members}
+        are_parts = len(objects) == 1 or (len(objects) < len(self.members) <= most)
+        of = "" if are_parts or len(objects) == len(self.members) else "of "
+        return of + names(self.keys if are_parts else objects, most)
 
     @property
     def fate(self) -> str:

@@ -11,7 +11,7 @@ from actuators.outcome import Applied, Failed, Outcome, Pending, Skipped
 from desired.plan.change import GuardDecision, GuardName, Verdict
 from desired.plan.kinds import KINDS, ChangeKind, Verb
 from reconciler.config.options import Detail
-from reconciler.report.folding import ALIKE, LEAST, NAMED, Shown, blocks
+from reconciler.report.folding import ALIKE, LEAST, NAMED, Shown, blocks, natural_order
 from reconciler.report.text import render_lines
 from reconciler.result import Line, Report
 from tests.builders import a_change, an_identity
@@ -85,11 +85,14 @@ def test_names_are_those_of_the_members(lines: tuple[Line, ...]) -> None:
     folds = [block for block in blocks(map(Shown.of, lines)) if block.is_fold]
     premise("a fold", is_met=bool(folds))
     for fold in folds:
-        most = NAMED if fold.first.is_grave else ALIKE
-        rest = f" and {len(fold.keys) - most} more" if len(fold.keys) > most else ""
-        objects = {each.whole for each in fold.members}
-        is_of_objects = 1 < len(objects) < len(fold.keys) > most
-        assert is_of_objects or fold.names == f"{', '.join(fold.keys[:most])}{rest}"
+        most, objects = (
+            NAMED if fold.first.is_grave else ALIKE,
+            sorted({each.whole for each in fold.members}, key=natural_order),
+        )
+        told = fold.keys if len(objects) == 1 or len(objects) < len(fold.keys) <= most else objects
+        rest = f" and {len(told) - most} more" if len(told) > most else ""
+        assert fold.names.removeprefix("of ") == f"{', '.join(told[:most])}{rest}"
+        assert fold.names.startswith("of ") is (len(told) < len(fold.keys))
 
 
 @law({"a fold": 0.1})

@@ -146,6 +146,7 @@ def test_a_fold_has_the_order_of_people() -> None:
             [line for n in range(4) for line in like(6, f"load_balancer/a/{n}/target/{{}}", kind="lb.target")],
             "of load_balancer/a/0, load_balancer/a/1, load_balancer/a/2 and 1 more",
         ),
+        "a part of each object": (like(5, "node/w-{}/labels"), "node/w-0, node/w-1, node/w-2 and 2 more"),
         "parts of one object": (
             like(6, "load_balancer/a/b/target/{}", kind="lb.target"),
             "load_balancer/a/b/target/0, load_balancer/a/b/target/1, load_balancer/a/b/target/2 and 3 more",
