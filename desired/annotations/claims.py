@@ -21,6 +21,7 @@ from desired.annotations.reading import (
     with_defaults,
 )
 from desired.annotations.warnings import AnnotationWarning, Lack, warnings_on, warnings_on_port
+from desired.section import UNMANAGED
 from desired.syntax.bounds import counted, shown_text
 
 BOTH_FAMILIES = frozenset({4, 6})
@@ -121,7 +122,14 @@ def check_claim(
     local = () if "health_check_node_port" in unknown else _local(claim, requested)
     return ClaimCheck(
         (*check.problems, *_unknown_ports(claim), *_port_problems(claim), *_redirect_problems(claim, effective)),
-        (*check.remarks, *_unsupported(claim), *_spoken(claim, requested), *local, *_differing_ports(claim, requested)),
+        (
+            *check.remarks,
+            *_unsupported(claim),
+            *_spoken(claim, requested),
+            *_checked_elsewhere(claim, requested),
+            *local,
+            *_differing_ports(claim, requested),
+        ),
     )
 
 
@@ -288,6 +296,30 @@ def _spoken(claim: Claim, requested: Requested) -> Iterator[AnnotationWarning]:
         yield AnnotationWarning(key, f"{key} is {port.port}, and {given}: {text}", port=port.port)
 
 
+def _checked_elsewhere(claim: Claim, requested: Requested) -> Iterator[AnnotationWarning]:
+    """Warnings about health checks of a port that the Service does not open on the Nodes, and about checks by http of
+    ports on which something else is spoken."""
+    node_ports = {port.node_port for port in claim.tcp_ports}
+    opened = {*node_ports, claim.health_check_node_port, _KUBE_PROXY} - {0}
+    for way in requested.ways:
+        asked = way.options.health_check_port
+        is_open = asked in opened or (0 in node_ports and asked in _NODE_PORTS)
+        if isinstance(asked, int) and not is_open:
+            key = way.key("health_check_port")
+            text = f"{key} is {asked}, no node port of the Service: every Node has to answer there itself"
+            yield AnnotationWarning(key, f"{text}; remove it to check the node ports", port=way.port)
+    for index, port in enumerate(claim.tcp_ports):
+        way = requested.of_port(port.port)
+        spoken = _NO_HTTP.get(port.port, "HTTP/2" if port.app_protocol in _HTTP2 else "")
+        spoken = "TLS" if port.port == _TLS and way.options.protocol is Protocol.TCP else spoken
+        is_checked = way.options.health_check_protocol is Protocol.HTTP and way.options.health_check_port is UNMANAGED
+        if spoken and is_checked and "health_check_protocol" not in way.own and not way.options.health_check_node_port:
+            key, own = f"spec.ports[{index}].port", port_key(port.port, "health_check_protocol")
+            text = f"{key} is {port.port}, and {OPTIONS['health_check_protocol'].full_key} is http for all ports"
+            text += f": pods that speak {spoken} fail it; set {own} to tcp"
+            yield AnnotationWarning(key, text, port=port.port)
+
+
 def _local(claim: Claim, requested: Requested) -> Iterator[AnnotationWarning]:
     """A warning about where health checks are sent, if that differs from what the spec suggests."""
     policy, asks = "spec.externalTrafficPolicy", OPTIONS["health_check_node_port"].full_key
@@ -316,6 +348,10 @@ def _differing_ports(claim: Claim, requested: Requested) -> Iterator[AnnotationW
         yield AnnotationWarning(key, f"{text} load balancer as well")
 
 
+_TLS, _KUBE_PROXY = 443, 10256
+"""kube-proxy answers the second one on every Node (``--healthz-bind-address``)."""
+_NODE_PORTS = range(30000, 32768)
+"""The API server's usual ``--service-node-port-range``."""
 _SET_NODE_PORT = "set it, or remove spec.allocateLoadBalancerNodePorts"
 _HTTP2 = ("grpc", "kubernetes.io/h2c")
 """Values of ``appProtocol`` that stand for HTTP/2 to the pod (gRPC, and KEP-3726)."""

@@ -27,7 +27,21 @@ def port_key(port: int, option: str) -> str:
 
 def is_ours(key: str) -> bool:
     """Whether an annotation of this key is one that the product reads, or looks like one."""
-    return key.startswith((PREFIX, OWN_PREFIX)) or key.lower().partition("/")[0].endswith(f".{OWN_PREFIX[:-1]}")
+    if key.startswith((PREFIX, OWN_PREFIX)) or key.lower().partition("/")[0].endswith(f".{OWN_PREFIX[:-1]}"):
+        return True
+    prefix, _, name = key.lower().partition("/")
+    return name in _BY_KEY and _is_nearly_ours(prefix)
+
+
+def _is_nearly_ours(prefix: str) -> bool:
+    """Whether a prefix is ours with mistakes: Hetzner's other programs have prefixes of their own."""
+    names_hetzner = ("hetzner" in prefix or "hcloud" in prefix) and not prefix.startswith(_OF_OTHERS)
+    return names_hetzner or bool(get_close_matches(prefix, (PREFIX[:-1], OWN_PREFIX[:-1]), cutoff=_NEAR))
+
+
+_NEAR = 0.75
+"""How like ours a prefix is that does not name Hetzner: ``load-balancer.hetzer.cloud``."""
+_OF_OTHERS = ("csi.", "instance.", "node.", "robot.", "caph.", "external-dns.")
 
 
 def is_of_port(key: str) -> bool:

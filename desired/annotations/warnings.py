@@ -118,8 +118,15 @@ def _what_is_meant(name: str) -> str:
         return _ELSEWHERE[name]
     if name in _BY_MEANING:
         return f"did you mean {OPTIONS[_BY_MEANING[name]].full_key}?"
-    near = get_close_matches(name, _KNOWN, n=1, cutoff=0.7)
-    return f"did you mean {_KNOWN[near[0]]}?" if near else "no annotation has this name"
+    if name in _KNOWN:
+        return f"did you mean {_KNOWN[name]}?"
+    if (of_ports := name.removesuffix("-ports")) != name and of_ports in _KNOWN:
+        return f"single ports have annotations of their own, as port-443.{OWN_PREFIX}{of_ports}"
+    whole = [key for key in _KNOWN if key.endswith(f"-{name}") or name.endswith(f"-{key}")]
+    misspelt = get_close_matches(name, _KNOWN, n=1, cutoff=0.85)
+    near = misspelt or (whole if len(whole) == 1 else get_close_matches(name, _KNOWN, n=1, cutoff=0.7))
+    is_another = bool(near) and name.startswith(f"{near[0]}-")  # a word more is another thing
+    return "no annotation has this name" if is_another or not near else f"did you mean {_KNOWN[near[0]]}?"
 
 
 def _values(annotations: Mapping[str, str]) -> Iterator[AnnotationWarning]:

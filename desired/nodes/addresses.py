@@ -16,7 +16,7 @@ from itertools import chain
 from desired.model.settings import AddressFamily, Settings
 from desired.model.snapshot import AddressType, Network, Node, NodeAddress, Server, Snapshot
 from desired.rules import nodes as rules
-from desired.rules.rule import Decided
+from desired.rules.rule import Decided, Plain
 from desired.section import UNMANAGED, Absent, Present, Unknown, Unmanaged
 from desired.syntax import bounds
 from desired.syntax.address import IPAddress, parse_ip
@@ -113,6 +113,21 @@ class Others:
                 return Decided(UNMANAGED, rules.ADDRESS_CONTESTED, facts)
         return None
 
+    def why_strange(self, why: UndecidedAddresses, server: Server, network: Network | None) -> UndecidedAddresses:
+        """The reason of ``choose_addresses``; for a ``--node-ip`` that is not offered, with what the address is."""
+        address = parse_ip(str(why.facts.get("address", "")))
+        if why.rule is not rules.NODE_IP_UNKNOWN or address is None:
+            return why
+        holders = self._holders.get(_written(str(address), server), set())
+        places = sorted(place for key, place in holders if key == server.key and place is not None)
+        facts: dict[str, Plain] = {"address": str(address), "server": server.key.name}
+        if places:
+            row = rules.NODE_IP_ALIAS if (places[0], address) in server.alias_ips else rules.NODE_IP_IN_OTHER_NETWORK
+            shown = "not set" if network is None else f"{network.name} ({network.id})"
+            return Decided(UNMANAGED, row, {**facts, "place": places[0], "network": shown})
+        other = min((key for key, _ in holders if key != server.key), default=None)
+        return Decided(UNMANAGED, rules.NODE_IP_OF_OTHER, {**facts, "other": other.name}) if other else why
+
 
 def _written(address: str, server: Server) -> str:
     """An address on a Node of ``server`` as servers have it: IPv4, or the network of a public IPv6, which is a /64."""
@@ -170,7 +185,7 @@ def desired_addresses(
     sources = _Sources(node, server, network, settings, others)
     chosen = choose_addresses((hostname, *sources.offered()), node.provided_node_ip, server.ipv6)
     if isinstance(chosen, Decided):
-        return chosen
+        return others.why_strange(chosen, server, network)
     contest = others.contest(server, chosen, network.id if network else None)
     if contest is not None:
         return contest

@@ -311,6 +311,24 @@ NODE_IP_UNKNOWN = _undecided(
     "the kubelet's --node-ip {address} is none of the server's addresses ({addresses})",
     "correct it, or set HCLOUD_NETWORK for a private and HCLOUD_INSTANCES_ADDRESS_FAMILY for an IPv6 address",
 )
+NODE_IP_IN_OTHER_NETWORK = _undecided(
+    "node-ip-in-other-network",
+    NoteKind.UNUSABLE_NODE_IP,
+    "the kubelet's --node-ip {address} is the address of {server} in network {place}, and HCLOUD_NETWORK is {network}",
+    "correct it, or set HCLOUD_NETWORK to {place}",
+)
+NODE_IP_ALIAS = _undecided(
+    "node-ip-alias",
+    NoteKind.UNUSABLE_NODE_IP,
+    "the kubelet's --node-ip {address} is an alias address of {server} in network {place}",
+    "set it to the server's main address there",
+)
+NODE_IP_OF_OTHER = _undecided(
+    "node-ip-of-other",
+    NoteKind.UNUSABLE_NODE_IP,
+    "the kubelet's --node-ip {address} is an address of {other}, and the Node is {server}",
+    "correct it, or if the machine is {other}, delete the Node and start the kubelet with that --provider-id",
+)
 ADDRESSES_UNDECIDED = frozenset(
     {
         ADDRESSES_MISSING,
@@ -320,6 +338,9 @@ ADDRESSES_UNDECIDED = frozenset(
         NODE_IP_MALFORMED,
         NODE_IP_NO_PAIR,
         NODE_IP_UNKNOWN,
+        NODE_IP_IN_OTHER_NETWORK,
+        NODE_IP_ALIAS,
+        NODE_IP_OF_OTHER,
     }
 )
 """Rows for addresses that stay as they are, as the right ones are not known."""

@@ -107,7 +107,7 @@ KUBE_PROXY = OPTIONS["health_check_node_port"].full_key
 def test_own_and_foreign_keys() -> None:
     """Keys below our own domain are known as well; others are none of our business."""
     own = "hcloud-reconciler/deletion-polcy"
-    foreign = {"example.com/location": "x", "load-balancer.hetzner.com/type": "x"}
+    foreign = {"example.com/location": "x", "csi.hetzner.cloud/type": "x"}
     (remark,) = warned_of({own: "retain", **foreign}, Options())
     assert remark.text == f"{own} is unknown, and ignored: did you mean hcloud-reconciler/deletion-policy?"
     assert warned_of({OPTIONS["deletion_policy"].full_key: "retain"}, Options()) == ()
