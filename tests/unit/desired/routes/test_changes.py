@@ -5,14 +5,12 @@ from dataclasses import replace
 import pytest
 
 from desired.model.route import ROUTED, UNROUTED, NetworkCondition, Route
-from desired.model.settings import Controller
 from desired.model.snapshot import Condition, Readiness, Server, ServerStatus
 from desired.plan.change import Change, Verdict
 from desired.plan.kinds import ChangeKind, Verb
 from desired.rules import routes as rules
 from tests.builders import NOW, SERVER_LABELS, a_joining_node, a_lost_node
 from tests.routes import (
-    ROUTING,
     WITHOUT_RANGE,
     a_pod_network,
     a_pod_node,
@@ -144,14 +142,6 @@ def test_a_new_node_in_one_plan() -> None:
     )
 
 
-def test_a_removal_that_comes_first() -> None:
-    """A creation depends on the removal of what is in its way."""
-    stale = a_route("10.244.0.0/20", NOWHERE)
-    changes = planned(a_routed_world(routes=[stale], members=[]))
-    assert changes[KEY].depends_on == ("route/4/10.244.0.0/20",)
-    assert changes["route/4/10.244.0.0/20"].kind == "route.delete"
-
-
 @rows("says routes after depends_on", {
     "said-already": (ROUTED, [a_route()], None, None),
     "not-said": (None, [a_route()], ROUTED, ()),
@@ -168,12 +158,6 @@ def test_conditions(
     assert (change and (change.before, change.after, change.depends_on)) == (
         None if after is None else (says, after, depends_on)
     )
-
-
-def test_a_condition_that_should_not_be() -> None:
-    """It is removed, and the reason is told."""
-    change = planned(a_routed_world(), replace(ROUTING, routes=False))[CONDITION]
-    assert (change.before, change.after, change.reason) == (ROUTED, None, rules.CONDITION_UNNEEDED.text())
 
 
 def test_conditions_follow_what_else_a_node_needs() -> None:
@@ -194,24 +178,19 @@ def test_without_a_cluster_cidr_nothing_is_written() -> None:
 
 
 def test_routes_in_another_network() -> None:
-    """Keys and owners name the network that was read."""
+    """Keys, owners and calls name the network that was read."""
     world = a_routed_world(
         servers=[a_pod_server(network_id=7)],
         routes=[a_route(5, NOWHERE)],
         network=a_pod_network(network_id=7),
         members=[],
     )
-    assert {key: change.owner for key, change in planned(world).items() if key.startswith("route/")} == {
+    found = {key: change for key, change in planned(world).items() if key.startswith("route/")}
+    assert {key: change.owner for key, change in found.items()} == {
         "route/7/10.244.1.0/24": "node/web-1",
         "route/7/10.244.5.0/24": "network/7",
     }
-
-
-def test_the_controller_alone() -> None:
-    """Routes are looked after where nothing else is."""
-    alone = replace(ROUTING, controllers=frozenset({Controller.ROUTE}))
-    world = a_routed_world([a_pod_node(says=None, labels={})], routes=[])
-    assert kinds_of(world, alone) == {KEY: "route.create", CONDITION: "node.network_condition"}
+    assert {change.cloud_id for change in found.values()} == {7}
 
 
 def test_a_joining_node_whose_route_leads_elsewhere() -> None:
