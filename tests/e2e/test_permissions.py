@@ -114,7 +114,7 @@ def test_without_the_right_to_delete(losing: Stage, api_server: ApiServer) -> No
     ran = losing.reconcile("--once", "--output", "json", *AT_ANY_AGE, KUBECONFIG=kubeconfig)
 
     outcomes = {change["key"]: change["outcome"]["state"] for change in ran.report["changes"]}
-    assert (ran.code, ran.report["result"]) == (1, "partial")
+    assert (ran.code, ran.report["result"]) == (1, "blocked")
     assert outcomes == {"node/web-1": "applied", "node/lost": "failed"}
     assert is_initialised(losing.nodes()["web-1"])
     assert losing.nodes()["lost"]["metadata"]["uid"] == uid
@@ -137,7 +137,7 @@ def test_without_the_right_to_patch_status_a_node_has_its_route_and_is_not_told(
     ran = stage.reconcile("--once", "--output", "json", KUBECONFIG=kubeconfig)
 
     outcomes = {change["kind"]: change["outcome"] for change in ran.report["changes"]}
-    assert (ran.code, ran.report["result"]) == (1, "partial")
+    assert (ran.code, ran.report["result"]) == (1, "blocked")
     assert outcomes["route.create"]["state"] == "applied"
     assert 'cannot patch resource "nodes/status"' in outcomes["node.network_condition"]["why"]
     assert (stage.routes(), stage.all_say()) == ({pods_of(1): private_ip(1)}, {"web-1": None})
