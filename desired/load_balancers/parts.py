@@ -4,6 +4,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from ipaddress import ip_address
 
+from desired.annotations.choices import Protocol
 from desired.load_balancers.by_default import differences, listener_differences
 from desired.load_balancers.desired import DesiredLoadBalancer
 from desired.load_balancers.matching import Owned
@@ -17,6 +18,7 @@ from desired.model.load_balancer import (
     CloudBalancer,
     Identity,
     IpTarget,
+    Listener,
     LoadBalancer,
     SelectorTarget,
     ServerTarget,
@@ -92,6 +94,17 @@ def part_change(
     return replace(change, cloud_id=lb.present.id if lb.present else None)
 
 
+def _certificates_lost(before: Listener | None, after: Listener) -> tuple[str, ...]:
+    """The consequence for a port that keeps its listener and loses certificates; empty if it loses none, or if those
+    that it will have are not known."""
+    is_known = after.protocol is not Protocol.HTTPS or bool(after.certificate_ids)
+    had = before.certificate_ids if before is not None and is_known else ()
+    lost = [str(each) for each in had if each not in after.certificate_ids]
+    if not lost:
+        return ()
+    return (rows.CERTIFICATE_TAKEN_OFF.text(port=after.port, certificates=", ".join(lost)),)
+
+
 @dataclass(frozen=True)
 class _Parts:
     """A load balancer that is there, beside the wanted one."""
@@ -159,7 +172,7 @@ class _Parts:
                 if old == new:
                     continue
                 row = rows.PORT_ADDED if old is None else rows.PORT_REMOVED if new is None else rows.PORT_CHANGED
-                lost = (rows.PORT_CLOSED.text(port=port),) if new is None else ()
+                lost = (rows.PORT_CLOSED.text(port=port),) if new is None else _certificates_lost(old, new)
                 part = ("listener", port, *(["default"] if is_rest else []))
                 change = part_change(self.lb, part, ChangeKind.LB_LISTENER, old, new, row.text(port=port), lost, needs)
                 yield replace(change, brings=brings if is_rest else ())

@@ -1,5 +1,6 @@
 """Rows of the changes of load balancers: why each is planned, and what is lost by it."""
 
+from desired.annotations.options import OPTIONS
 from desired.names import LABEL_CLASS
 from desired.plan.kinds import ChangeKind
 from desired.rules.rule import Rule
@@ -105,6 +106,12 @@ PORT_ADDED = _row(ChangeKind.LB_LISTENER, "port-added", "the Service has port {p
 PORT_CHANGED = _row(ChangeKind.LB_LISTENER, "port-changed", "settings of port {port} differ from the Service")
 PORT_REMOVED = _row(ChangeKind.LB_LISTENER, "port-removed", "the Service has no TCP port {port}")
 PORT_CLOSED = _row(ChangeKind.LB_LISTENER, "port-closed", "clients cannot connect to port {port} any more")
+CERTIFICATE_TAKEN_OFF = _row(
+    ChangeKind.LB_LISTENER,
+    "certificate-taken-off",
+    "port {port} loses certificate {certificates}",
+    f"if that is not intended, name it in {OPTIONS['http_certificates'].full_key}",
+)
 
 # Interface and networks.
 

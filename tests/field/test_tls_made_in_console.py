@@ -95,3 +95,20 @@ def test_a_new_node_port_is_followed(field: Callable[[str], Stage]) -> None:
 
     assert report["holds"] == []
     assert listeners(stage)[443] == {**made, "destination_port": 31555}
+
+
+def test_a_certificate_beside_ours(field: Callable[[str], Stage]) -> None:
+    """02: a certificate that a person added beside the one of the Service is not taken off without a word."""
+    stage = field(WORLD)
+    stage.annotate("ingress", protocol="https", http_certificates="77", http_redirect_http="true")
+    (balancer,) = stage.balancers()
+    (listener,) = balancer["services"]
+    secure = {**listener, "http": {**listener["http"], "certificates": [77, 78]}}
+    certificates = [{"id": 77, "name": "site"}, {"id": 78, "name": "added"}]
+    stage.change_project(certificates=certificates, load_balancers=[{**balancer, "services": [secure]}])
+
+    change = by_key(one_pass(stage, {"--dry-run": "true"}))[PORT]
+
+    assert change["consequences"] == [
+        f"port 443 loses certificate 78; if that is not intended, name it in {PREFIX}http-certificates"
+    ]
