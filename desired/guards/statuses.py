@@ -39,7 +39,8 @@ def without_withheld(changes: Collection[Change], view: GuardInput) -> Plan | No
     due: dict[Key, tuple[Change, ...]] = {}
     for change in changes:
         if (lb := _awaiting(change, view)) is not None and lb.present is not None:
-            made = _made(by_owner[change.owner], view)
+            # What was perhaps done all the same is seen by the next look.
+            made = _made(by_owner[change.owner], view.setbacks.refused - view.setbacks.unclear)
             statuses = tuple(status_changes(lb, lb.present, change.depends_on, made))
             if all(each.after is not KNOWN_AFTER_APPLY for each in statuses) and statuses:
                 due[change.owner] = statuses
@@ -55,7 +56,7 @@ def _is_idle(change: Change, own: Collection[Change], view: GuardInput) -> bool:
     lb = _awaiting(change, view)
     if lb is None or lb.present is None:
         return False
-    return not publishes_otherwise(lb, lb.present, _made(own, view), lb.service.ingress)
+    return not publishes_otherwise(lb, lb.present, _made(own, view.setbacks.refused), lb.service.ingress)
 
 
 def _awaiting(change: Change, view: GuardInput) -> DesiredLoadBalancer | None:
@@ -66,8 +67,8 @@ def _awaiting(change: Change, view: GuardInput) -> DesiredLoadBalancer | None:
     return lb if awaits_parts and is_allowed and isinstance(lb, DesiredLoadBalancer) else None
 
 
-def _made(own: Collection[Change], view: GuardInput) -> list[Change]:
-    return [c for c in own if c.decision.verdict is Verdict.ALLOWED and c.key not in view.setbacks.refused]
+def _made(own: Collection[Change], refused: Collection[str]) -> list[Change]:
+    return [c for c in own if c.decision.verdict is Verdict.ALLOWED and c.key not in refused]
 
 
 def conditions_of(key: Key, changes: Collection[Change], view: GuardInput) -> tuple[ServiceCondition, ...]:
