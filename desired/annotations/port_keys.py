@@ -30,7 +30,7 @@ def is_ours(key: str) -> bool:
     if key.startswith((PREFIX, OWN_PREFIX)) or key.lower().partition("/")[0].endswith(f".{OWN_PREFIX[:-1]}"):
         return True
     prefix, _, name = key.lower().partition("/")
-    return name in _BY_KEY and _is_nearly_ours(prefix)
+    return name in _BY_KEY and "\\" not in prefix and _is_nearly_ours(prefix)  # Helm's paths are no keys
 
 
 def _is_nearly_ours(prefix: str) -> bool:

@@ -45,7 +45,7 @@ def warnings_on_targets(plan: Plan, snapshot: Snapshot, desired: DesiredState) -
     Not for a joining Node or one whose server is gone, which have events of their own. ``desired`` is what the plan was
     made from.
     """
-    if not any(note.kind in (NoteKind.LIMIT, NoteKind.UNUSABLE_TARGET) for note in plan.notes):
+    if not any(note.kind in (NoteKind.TARGET_LIMIT, NoteKind.UNUSABLE_TARGET) for note in plan.notes):
         return
     serving = [lb for _, lb in sorted(desired.services.items()) if isinstance(lb, DesiredLoadBalancer)]
     services: dict[tuple[str, Membership, str], list[str]] = {}

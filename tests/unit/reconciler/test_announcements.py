@@ -68,6 +68,7 @@ NOTES: list[tuple[NoteKind, str | None, str | None, str | None]] = [
     (NoteKind.MISCONFIGURED_INTERNAL_IP, "MisconfiguredInternalIP", "MisconfiguredInternalIP", None),
     (NoteKind.UNSUPPORTED, "RobotNotRead", None, "UnsupportedSetting"),
     (NoteKind.LIMIT, None, "FailedToCreateRoute", "LimitReached"),
+    (NoteKind.TARGET_LIMIT, None, None, "LimitReached"),
     (NoteKind.UNROUTABLE, None, "FailedToCreateRoute", None),
     (NoteKind.CLUSTER_CIDR, None, "ClusterCIDRMisconfigured", None),
     (NoteKind.LIKELY_SERVER, "UnknownProviderIDPrefix", "UnknownProviderIDPrefix", None),
