@@ -2,23 +2,26 @@
 
 import copy
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, TypeVar, cast
 
 GONE = "(gone)"
 """Stands for "not there" where a value is asked for."""
 
 
-def replaced(payload: Any, path: tuple[Any, ...], value: Any) -> Any:
+P = TypeVar("P")
+
+
+def replaced(payload: P, path: tuple[Any, ...], value: Any) -> P:
     """A copy of ``payload`` with the field at ``path`` replaced, or dropped when ``value`` is GONE."""
-    found = copy.copy(payload)
+    found: Any = copy.copy(payload)
     step, *rest = path
     if rest:
-        found[step] = replaced(payload[step], tuple(rest), value)
+        found[step] = replaced(found[step], tuple(rest), value)
     elif value is GONE:
         del found[step]
     else:
         found[step] = value
-    return found
+    return cast("P", found)
 
 
 def paths(text: str) -> list[tuple[Any, ...]]:

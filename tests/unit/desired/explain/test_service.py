@@ -92,8 +92,8 @@ def claiming(*ports: ClaimedPort, **asked: str) -> Service:
     return a_served_service(claim=a_claim(*ports, annotations=annotated(**asked)))
 
 
-def named(**labels: str | None) -> Any:
-    return a_balancer(spec={"name": "shop"}, **({"service_uid": None, "cluster_uid": None} | labels))
+def named(service_uid: str | None = None, cluster_uid: str | None = None) -> Any:
+    return a_balancer(spec={"name": "shop"}, service_uid=service_uid, cluster_uid=cluster_uid)
 
 
 def told(snapshot: Snapshot, settings: Settings, part: Part, *subjects: str) -> list[str]:
