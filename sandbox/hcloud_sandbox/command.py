@@ -87,8 +87,15 @@ def stop_on_signals() -> Iterator[threading.Event]:
             raise KeyboardInterrupt
 
 
+class _Parser(argparse.ArgumentParser):
+    """Wrong usage is one line, not a page with the error at its end."""
+
+    def error(self, message: str) -> NoReturn:
+        self.exit(2, f"{PROGRAM}: error: {message}\n")
+
+
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+    parser = _Parser(
         prog=PROGRAM,
         description="Simulate Hetzner, Robot and Kubernetes on 127.0.0.1; prints the environment for their clients.",
         argument_default=argparse.SUPPRESS,

@@ -140,7 +140,7 @@ def test_what_cannot_be_meant(words: Sequence[str], why: str, capsys: pytest.Cap
         main(words)
 
     assert ended.value.code == 2
-    assert capsys.readouterr().err.splitlines()[-1] == f"hcloud-sandbox: error: {why}"
+    assert capsys.readouterr().err == f"hcloud-sandbox: error: {why}\n"
 
 
 def test_a_world_that_is_not_there(capsys: pytest.CaptureFixture[str]) -> None:

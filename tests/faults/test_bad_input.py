@@ -67,7 +67,8 @@ def test_a_full_disk_is_named(stage: Stage, line: str) -> None:
     with Path("/dev/full").open("wb") as full:
         ran = stage.reconcile_into(full.fileno(), *line.split())
     what = "the report" if line == "--dry-run" else "stdout"
-    said = f"reconcile: error: {what} cannot be written: No space left on device\n"
+    program = "hcloud-sandbox" if line in SANDBOXES else "reconcile"
+    said = f"{program}: error: {what} cannot be written: No space left on device\n"
     assert (ran.code, ran.stderr) == (1, said)
 
 

@@ -145,7 +145,7 @@ def test_without_the_sandbox_two_commands_say_what_to_type(wheel: Path, simulato
         assert environment.said("reconcile", command, code=1) == said
 
     environment.install(simulators)
-    said = "reconcile: error: --proxy-port goes with --proxy\n"
+    said = "hcloud-sandbox: error: --proxy-port goes with --proxy\n"
     assert environment.said("reconcile", "sandbox", "--proxy-port=1", code=BAD_USAGE) == said
     assert environment.said("hcloud-sandbox", "--version") == f"hcloud-sandbox {__version__}\n"
     assert environment.said("python", "-m", "hcloud_sandbox", "--version") == f"hcloud-sandbox {__version__}\n"

@@ -28,7 +28,7 @@ def test_a_wrong_flag_is_bad_usage(monkeypatch: pytest.MonkeyPatch, capsys: pyte
     said = CommandLine(monkeypatch, capsys)("sandbox", "--rate-limit=0")
 
     assert (said.code, said.stdout) == (64, "")
-    assert said.stderr.endswith("hcloud-sandbox: error: --rate-limit is '0': expect a number of 1 or more\n")
+    assert said.stderr == "hcloud-sandbox: error: --rate-limit is '0': expect a number of 1 or more\n"
 
 
 @pytest.mark.parametrize("command", ["demo", "sandbox"])
