@@ -21,6 +21,10 @@ PROVIDER, PROVIDER_NAME = "--cloud-provider", "hcloud"
 _FLAG = re.compile(rf"""{PROVIDER}[=\s]["']?{PROVIDER_NAME}(?![\w-])""")
 _VARIABLES = re.compile(r"HCLOUD_(?:LOAD_BALANCERS_|INSTANCES_|NETWORK_ROUTES_|USE_HROBOT_)\w+")
 """Variables that a cloud controller alone reads. CSI driver and autoscaler share HCLOUD_TOKEN and HCLOUD_NETWORK."""
+_PROGRAMS = frozenset({"reconcile", "reconciler"})
+"""Our program, and our module behind ``python -m``."""
+_OUR_VARIABLE = "RECONCILER_"
+"""The beginning of variables that this controller alone reads."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,9 +42,12 @@ class Container:
     @property
     def sign(self) -> str:
         """The part that only a cloud controller for Hetzner has; "" for any other container, and for ours."""
-        if OURS in self.image or self.name == OURS or _is_ours(self.words[:1]):
-            return ""
-        return next(self._signs(), "")
+        return "" if self._is_ours else next(self._signs(), "")
+
+    @property
+    def _is_ours(self) -> bool:
+        names_us = OURS in self.image or self.name == OURS or _begins_ours(self.words[:3])
+        return names_us or any(name.startswith(_OUR_VARIABLE) for name in self.variables)
 
     def _signs(self) -> Iterator[str]:
         for text in (self.image, *self.words):
@@ -77,16 +84,16 @@ def sign_of_another(workload: Workload) -> str:
 
 def told_part(text: str) -> str:
     """The part of an image, command or variable that ``Container.sign`` looks at, for captures; "" if there is none."""
-    if text in {PROVIDER, PROVIDER_NAME} or _VARIABLES.fullmatch(text):
+    if text in {PROVIDER, PROVIDER_NAME} or text.startswith(_OUR_VARIABLE) or _VARIABLES.fullmatch(text):
         return text
     if OURS in text:
         return OURS
-    if _is_ours([text]):
+    if _begins_ours([text]):
         return "reconcile"
     found = _NAMES.search(text) or _FLAG.search(text)
     return found[0] if found else ""
 
 
-def _is_ours(program: Sequence[str]) -> bool:
-    """Whether a command begins with our program."""
-    return any(word.rpartition("/")[2] == "reconcile" for word in program)
+def _begins_ours(words: Sequence[str]) -> bool:
+    """Whether a command begins so with our program."""
+    return any(word.rpartition("/")[2] in _PROGRAMS for word in words)

@@ -10,6 +10,7 @@ from tests.support.stage import SimulatedCluster, Stage
 
 FORK = "Deployment kube-system/ccm-ccm-hetzner"
 TOKEN = {"name": "HCLOUD_TOKEN", "valueFrom": {"secretKeyRef": {"name": "hcloud", "key": "token"}}}
+LOCATED = {"name": "HCLOUD_LOAD_BALANCERS_LOCATION", "value": "fsn1"}
 
 
 @pytest.fixture
@@ -66,12 +67,14 @@ def test_it_holds_all_writes(beside: Callable[..., Stage], container: dict[str, 
             "command": ["./cluster-autoscaler", "--cloud-provider=hetzner"],
         },
         {"image": "r.example.com/mirror/hcloud-reconciler:1.0", "command": None, "args": ["--cloud-provider=hcloud"]},
+        {"image": "r.example.com/ours:1", "command": ["python", "-m", "reconciler", "run"], "env": [LOCATED]},
+        {"image": "r.example.com/ours:1", "command": None, "env": [LOCATED, {"name": "RECONCILER_INTERVAL"}]},
     ],
-    ids=["CSI driver", "autoscaler", "ours"],
+    ids=["CSI driver", "autoscaler", "our image", "our module", "our variables"],
 )
 def test_a_token_is_no_sign(beside: Callable[..., Stage], container: dict[str, Any]) -> None:
     """35: the CSI driver and the cluster autoscaler share HCLOUD_TOKEN and HCLOUD_NETWORK."""
-    stage = beside(**container, env=[TOKEN, {"name": "HCLOUD_NETWORK", "value": "cluster"}])
+    stage = beside(**{"env": [TOKEN, {"name": "HCLOUD_NETWORK", "value": "cluster"}]} | container)
     report = one_pass(stage, HCLOUD_NETWORK="cluster")
     assert report["holds"] == []
     assert [note for note in report["notes"] if note["kind"] == "other-controller"] == []
