@@ -95,8 +95,9 @@ class TargetCandidates:
     account: Mapping[str, ServerKey]
     """Main public address → the server of the Robot account that has it, whether or not it is a Node. Empty where the
     account is not known whole."""
-    _existing: dict[int, ExistingTargets] = field(default_factory=dict, compare=False)
-    """By the id of the targets: load balancers with equal ones share a tuple."""
+    _existing: dict[int, ExistingTargets] = field(init=False, default_factory=dict, compare=False)
+    """By the id of the targets: load balancers with equal ones share a tuple. Candidates of another selector have a
+    memory of their own."""
 
     def existing(self, targets: tuple[Target, ...]) -> ExistingTargets:
         """These targets of a load balancer. Made once, as hundreds of load balancers may have the same thousands."""

@@ -3,6 +3,7 @@
 import inspect
 import re
 from collections.abc import Collection
+from dataclasses import replace
 
 import pytest
 
@@ -11,6 +12,7 @@ from desired.load_balancers import membership as deciding
 from desired.load_balancers.membership import Membership, NodeTarget
 from desired.load_balancers.targets import (
     DesiredTargets,
+    TargetCache,
     TargetCandidates,
     count_targets,
     desired_targets,
@@ -19,7 +21,9 @@ from desired.load_balancers.targets import (
     target_candidates,
 )
 from desired.model.load_balancer import CloudBalancer, IpTarget, SelectorTarget, ServerTarget, Target
+from desired.model.settings import Settings
 from desired.model.snapshot import Snapshot
+from desired.nodes.node import desired_nodes
 from desired.rules import load_balancer_changes as of_changes
 from desired.rules import load_balancers as rules
 from desired.rules.nodes import Stage
@@ -191,6 +195,20 @@ LONG = [
 def test_why_no_targets(members: list[NodeTarget], counts: str, remedies: list[str]) -> None:
     expected = rules.NODES_INELIGIBLE.text(total=len(members), counts=counts, remedies=", or ".join(remedies))
     assert note_on_no_targets(members, a_service(), POOL).text == expected
+
+
+@pytest.mark.parametrize("order", [("pool=web", ""), ("", "pool=web")])
+def test_selectors_share_no_answers_on_equal_targets(order: tuple[str, str]) -> None:
+    """Equal targets are one value for all load balancers. A Service without a selector lost targets of another's."""
+    there, web = tuple(public(1, 2)), a_settled_node("web-1", 1)
+    nodes = [replace(web, labels={**web.labels, "pool": "web"}), a_settled_node("web-2", 2)]
+    world = a_snapshot(nodes, [a_server(), a_server(2, "web-2")])
+    cache = TargetCache(world, desired_nodes(world, Settings())[0], Settings())
+    found = {}
+    for text in order:
+        options = Options(node_selector=parse_selector(text)) if text else Options()
+        found[text] = cache.candidates(a_service(), options, a_balancer(targets=there), "").existing(there).staying
+    assert found == {"": set(public(1, 2)), "pool=web": set(public(1))}
 
 
 def test_a_cluster_without_nodes() -> None:
