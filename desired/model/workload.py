@@ -12,7 +12,7 @@ OURS = "hcloud-reconciler"
 """The name of our image, and of the container in our chart."""
 _NAMES = re.compile(
     r"(?:hcloud|hetzner)[\w.-]*?cloud[-_]controller[-_]manager"
-    r"|(?:hcloud|hetzner)[\w.-]*?[-_.]ccm(?![a-z0-9])"
+    r"|(?:hcloud|hetzner)[\w.-]*?[-_.]ccm(?![a-z0-9]|-exporter|-metrics)"
     r"|(?<![a-z0-9])(?:cloud[-_]controller[-_]manager|ccm)[\w.:-]*?(?:hcloud|hetzner)"
 )
 """HCCM and its forks, as images and programs have them: ``hetzner-cloud-controller-manager``, ``ccm-hetzner``."""
@@ -23,6 +23,8 @@ _VARIABLES = re.compile(r"HCLOUD_(?:LOAD_BALANCERS_|INSTANCES_|NETWORK_ROUTES_|U
 """Variables that a cloud controller alone reads. CSI driver and autoscaler share HCLOUD_TOKEN and HCLOUD_NETWORK."""
 _PROGRAMS = frozenset({"reconcile", "reconciler"})
 """Our program, and our module behind ``python -m``."""
+_WRAPPERS = re.compile(r"(?:ba|da|a)?sh|exec|env|tini|dumb-init|python[\d.]*|\w+=\S*|-.*")
+"""Words before a program: shells, other starters, variables, and their options."""
 _OUR_VARIABLE = "RECONCILER_"
 """The beginning of variables that this controller alone reads."""
 
@@ -41,18 +43,23 @@ class Container:
 
     @property
     def sign(self) -> str:
-        """The part that only a cloud controller for Hetzner has; "" for any other container, and for ours."""
-        return "" if self._is_ours else next(self._signs(), "")
+        """The part that only a cloud controller for Hetzner has; "" for any other container, and for ours. HCCM's image
+        or program counts, whatever the container is called."""
+        return next(self._signs(), "")
 
     @property
     def _is_ours(self) -> bool:
-        names_us = OURS in self.image or self.name == OURS or _begins_ours(self.words[:3])
+        names_us = OURS in _last(self.image) or self.name == OURS or _program(self.words) in _PROGRAMS
         return names_us or any(name.startswith(_OUR_VARIABLE) for name in self.variables)
 
     def _signs(self) -> Iterator[str]:
-        for text in (self.image, *self.words):
+        if IMAGE in self.image and OURS not in _last(self.image):
+            yield IMAGE
+        for text in (_last(self.image), _program(self.words)):
             if found := _NAMES.search(text):
                 yield found[0]
+        if self._is_ours:
+            return
         if _FLAG.search(" ".join(self.words).replace("_", "-")):
             yield f"{PROVIDER}={PROVIDER_NAME}"
         yield from filter(_VARIABLES.fullmatch, self.variables)
@@ -86,14 +93,18 @@ def told_part(text: str) -> str:
     """The part of an image, command or variable that ``Container.sign`` looks at, for captures; "" if there is none."""
     if text in {PROVIDER, PROVIDER_NAME} or text.startswith(_OUR_VARIABLE) or _VARIABLES.fullmatch(text):
         return text
-    if OURS in text:
+    if found := _NAMES.search(_program([text])) or _FLAG.search(text):
+        return found[0]
+    if OURS in _last(text):
         return OURS
-    if _begins_ours([text]):
-        return "reconcile"
-    found = _NAMES.search(text) or _FLAG.search(text)
-    return found[0] if found else ""
+    return "reconcile" if _program([text]) in _PROGRAMS else ""
 
 
-def _begins_ours(words: Sequence[str]) -> bool:
-    """Whether a command begins so with our program."""
-    return any(word.rpartition("/")[2] in _PROGRAMS for word in words)
+def _program(words: Sequence[str]) -> str:
+    """The name of the program that a command starts, without folders; "" without one."""
+    names = (_last(word) for word in " ".join(words).split() if not word.startswith("-"))
+    return next((name for name in names if not _WRAPPERS.fullmatch(name)), "")
+
+
+def _last(path: str) -> str:
+    return path.rpartition("/")[2]

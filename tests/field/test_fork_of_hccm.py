@@ -67,10 +67,17 @@ def test_it_holds_all_writes(beside: Callable[..., Stage], container: dict[str, 
             "command": ["./cluster-autoscaler", "--cloud-provider=hetzner"],
         },
         {"image": "r.example.com/mirror/hcloud-reconciler:1.0", "command": None, "args": ["--cloud-provider=hcloud"]},
-        {"image": "r.example.com/ours:1", "command": ["python", "-m", "reconciler", "run"], "env": [LOCATED]},
+        {"image": "r.example.com/ours:1", "command": ["python", "-B", "-m", "reconciler", "run"], "env": [LOCATED]},
+        {"image": "r.example.com/ours:1", "command": ["sh", "-c", "exec reconcile run"], "env": [LOCATED]},
+        {
+            "image": "r.example.com/kured:1",
+            "command": ["/kured"],
+            "args": ["--pods=app=hcloud-cloud-controller-manager"],
+        },
+        {"image": "r.example.com/hcloud-ccm-exporter:1", "command": None},
         {"image": "r.example.com/ours:1", "command": None, "env": [LOCATED, {"name": "RECONCILER_INTERVAL"}]},
     ],
-    ids=["CSI driver", "autoscaler", "our image", "our module", "our variables"],
+    ids=["CSI driver", "autoscaler", "our image", "our module", "our shell", "kured", "an exporter", "our variables"],
 )
 def test_a_token_is_no_sign(beside: Callable[..., Stage], container: dict[str, Any]) -> None:
     """35: the CSI driver and the cluster autoscaler share HCLOUD_TOKEN and HCLOUD_NETWORK."""
@@ -79,6 +86,25 @@ def test_a_token_is_no_sign(beside: Callable[..., Stage], container: dict[str, A
     assert report["holds"] == []
     assert [note for note in report["notes"] if note["kind"] == "other-controller"] == []
     assert stage.written_to_hetzner() != []
+
+
+@pytest.mark.parametrize(
+    "container",
+    [
+        {"image": "hetznercloud/hcloud-cloud-controller-manager:v1.24", "name": "hcloud-reconciler"},
+        {"image": "r.example.com/hcloud-reconciler/hcloud-cloud-controller-manager:v1.24", "command": None},
+        {
+            "image": "hetznercloud/hcloud-cloud-controller-manager:v1.24",
+            "env": [TOKEN, {"name": "RECONCILER_INTERVAL"}],
+        },
+        {"image": "r.example.com/x:1", "command": ["/bin/hcloud-cloud-controller-manager", "--x", "reconcile"]},
+    ],
+    ids=["in our container", "in our mirror", "with our variable", "with our word"],
+)
+def test_hccm_is_never_taken_for_ours(beside: Callable[..., Stage], container: dict[str, Any]) -> None:
+    """A way back by kubectl leaves names of ours at HCCM's image."""
+    (hold,) = one_pass(beside(**container), HCLOUD_NETWORK="cluster")["holds"]
+    assert hold["rule"] == "other-controller"
 
 
 def test_migrate_takes_it_for_hccm(beside: Callable[..., Stage]) -> None:
