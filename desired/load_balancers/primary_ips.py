@@ -221,11 +221,6 @@ def _differs(asked: int | str, held: int, found: PrimaryIp | Absent | Unknown | 
     return isinstance(found, Absent) or (isinstance(found, PrimaryIp) and found.id != held)
 
 
-def lost_with(balancer: CloudBalancer, snapshot: Snapshot) -> tuple[str, ...]:
-    """The public addresses that are gone for good with the load balancer, as far as that is known."""
-    return tuple(address for address, _, survives in _fates(balancer, snapshot) if survives is False)
-
-
 def addresses_at_deletion(balancer: CloudBalancer, snapshot: Snapshot) -> tuple[str, ...]:
     """The fate of the load balancer's public addresses when it is deleted: one sentence for each kind of them."""
     found = [*_fates(balancer, snapshot)]

@@ -145,7 +145,8 @@ def block_lines(
 
 def _held(held: Held, view: View) -> Iterator[TextLine]:
     hold, report = held.hold, view.report
-    yield TextLine(f"  ! {hold.rule} holds {counted(len(hold.keys), 'change')} until approved: {hold.why}", Tone.BAD)
+    why = f" until approved: {hold.why}" if hold.approval_mends else f": {hold.said}"
+    yield TextLine(f"  ! {hold.rule} holds {counted(len(hold.keys), 'change')}{why}", Tone.BAD)
     if hold.end is not None:
         yield TextLine(f"      ends by itself {hold.end.said_at(view.head.read_at)}")
     for block in held.blocks:
