@@ -55,9 +55,9 @@ class ExistingTargets:
     servers: Mapping[Target, ServerKey]
     """Target → the server that it leads to; without label selectors, and addresses of no server that is known."""
     staying: frozenset[Target]
-    """Those that lead, by whichever address, to a server that may get traffic or is left alone."""
+    """Targets, by whichever address, of servers that may get traffic or are left alone."""
     kept: frozenset[Target]
-    """Those that stay although their server is no candidate."""
+    """Targets of servers that are no candidates and are left alone."""
     kept_nodes: frozenset[str]
     """Nodes that keep their target though they could be none now."""
     _named: dict[frozenset[Target], frozenset[str]] = field(default_factory=dict, compare=False)
@@ -108,11 +108,10 @@ class TargetCandidates:
 
     def _found(self, targets: tuple[Target, ...]) -> ExistingTargets:
         servers = {target: server for target in targets if (server := self.server_of(target)) is not None}
+        staying = (target for target, key in servers.items() if self._stays(key))
         kept = (target for target, key in servers.items() if key not in self.usable and self.leaves_alone(key))
         nodes = (each.node for key in servers.values() for each in self.of_server(key) if each.keeps_its_target)
-        return ExistingTargets(
-            targets, servers, frozenset(filter(self.stays, targets)), frozenset(kept), frozenset(nodes)
-        )
+        return ExistingTargets(targets, servers, frozenset(staying), frozenset(kept), frozenset(nodes))
 
     @cached_property
     def usable(self) -> Mapping[ServerKey, ServerTarget | IpTarget]:
@@ -155,11 +154,9 @@ class TargetCandidates:
         """The Nodes that claim this server."""
         return [self.members[place] for place in self.places.get(server, ())]
 
-    def stays(self, target: Target) -> bool:
-        """Whether an existing target leads, by whichever address, to a server that may get traffic or is left alone."""
-        server, may = self.server_of(target), (Membership.TARGET, Membership.UNUSABLE)
-        if server is None:
-            return False
+    def _stays(self, server: ServerKey) -> bool:
+        """Whether the server may get traffic, or is left alone."""
+        may = (Membership.TARGET, Membership.UNUSABLE)
         return any(each.membership in may for each in self.of_server(server)) or self.leaves_alone(server)
 
     def leaves_alone(self, server: ServerKey) -> bool:
