@@ -21,10 +21,10 @@ from desired.model.load_balancer import (
     KNOWN_AFTER_APPLY,
     NO_LIMIT,
     CloudBalancer,
-    Health,
     Listener,
     ServerTarget,
     Target,
+    worst_of,
 )
 from desired.model.service import TYPE_LOAD_BALANCER, Service
 from desired.model.serving import Serving
@@ -37,13 +37,13 @@ from desired.plan.ordering import in_order
 from desired.rules import explanations as rules
 from desired.rules import load_balancers as rows
 from desired.rules.rule import Reason, Rule
-from desired.section import UNMANAGED, Present, Unmanaged
+from desired.section import UNMANAGED, Present, Unmanaged, grouped
 from desired.syntax.provider_id import Provider, ServerKey, server_key
 
 
 @dataclass(frozen=True)
 class ServiceView(View):
-    """A Service that has to do with a load balancer, with what was decided on it."""
+    """A Service with a load balancer to have or to release, and the decisions on it."""
 
     service: Service
     lb: DesiredLoadBalancer | LoadBalancerRelease
@@ -297,8 +297,8 @@ def _reached(of: ServiceView, row: Row, names: Collection[str], membership: Memb
 def _health(balancer: CloudBalancer | None, targets: list[Target]) -> str | None:
     """The worst that the load balancer says of these; None if it says nothing."""
     checks = balancer.checks if balancer else {}
-    said = {health for target in targets for health in checks.get(target, {}).values()}
-    return next((each.value for each in (Health.UNHEALTHY, Health.UNKNOWN, Health.HEALTHY) if each in said), None)
+    worst = worst_of({health for target in targets for health in checks.get(target, {}).values()})
+    return worst.value if worst else None
 
 
 def _address(target: Target, snapshot: Snapshot) -> str:
@@ -316,10 +316,8 @@ def _address(target: Target, snapshot: Snapshot) -> str:
 
 def _certificates(of: ServiceView) -> Iterator[Row]:
     """Every certificate that the Service uses or asks for, by id, and the one to create last."""
-    snapshot, used = of.facts.snapshot, dict[int, list[str]]()
-    for port, listener in sorted(of.balancer.spec.listeners.items()) if of.balancer else ():
-        for number in listener.certificate_ids:
-            used.setdefault(number, []).append(str(port))
+    snapshot, listeners = of.facts.snapshot, sorted(of.balancer.spec.listeners.items()) if of.balancer else ()
+    used = grouped((number, str(port)) for port, listener in listeners for number in listener.certificate_ids)
     asked = of.lb.certificates.asked if isinstance(of.lb, DesiredLoadBalancer) else frozenset()
     for number in sorted(asked | used.keys()):
         found = snapshot.certificates.items.get(number) if snapshot.certificates else None

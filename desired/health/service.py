@@ -10,7 +10,7 @@ from desired.health.state import Findings, ObjectState, PortHealth, PortState, S
 from desired.load_balancers.desired import DesiredLoadBalancer
 from desired.load_balancers.lifecycle import LoadBalancerRelease
 from desired.load_balancers.matching import Adoptable, Contested, Foreign, Owned, Undecided
-from desired.model.load_balancer import CloudBalancer, Health, Listener
+from desired.model.load_balancer import CloudBalancer, Health, Listener, worst_of
 from desired.model.service import Service, ServiceCondition
 from desired.names import CONDITION_HEALTHY
 from desired.plan.change import Change, GuardName, Verdict
@@ -161,10 +161,7 @@ class _Served:
 def _worst(balancer: CloudBalancer) -> Iterator[Health]:
     """The worst that is said of each target."""
     for target in balancer.targets:
-        said = balancer.checks.get(target, {}).values()
-        yield next(
-            (each for each in (Health.UNHEALTHY, Health.UNKNOWN, Health.HEALTHY) if each in said), Health.UNKNOWN
-        )
+        yield worst_of(balancer.checks.get(target, {}).values()) or Health.UNKNOWN
 
 
 def port_health(balancer: CloudBalancer, *, is_local: bool, is_new: bool) -> Iterator[PortHealth]:

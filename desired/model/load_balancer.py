@@ -4,7 +4,7 @@ A desired part may be UNMANAGED: it was not asked for. An observed one never is.
 Hetzner Cloud API (load balancers).
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from decimal import Decimal
@@ -306,6 +306,11 @@ class Health(Enum):
     HEALTHY = "healthy"
     UNHEALTHY = "unhealthy"
     UNKNOWN = "unknown"
+
+
+def worst_of(said: Collection[Health]) -> Health | None:
+    """The worst of these results; None without one."""
+    return next((each for each in (Health.UNHEALTHY, Health.UNKNOWN, Health.HEALTHY) if each in said), None)
 
 
 NO_LIMIT: Final = 1_000_000
