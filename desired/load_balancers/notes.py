@@ -33,7 +33,8 @@ from desired.model.workload import sign_of_another
 from desired.names import LABEL_SERVICE_UID
 from desired.plan.notes import Note, NoteKind
 from desired.rules import load_balancers as rows
-from desired.section import Unmanaged
+from desired.rules.rule import Plain
+from desired.section import Unmanaged, grouped
 from desired.syntax.address import parse_ip
 from desired.syntax.provider_id import Provider, ServerKey
 from desired.syntax.selector import parse_selector
@@ -58,8 +59,9 @@ def name_problems(options: Options, snapshot: Snapshot) -> Iterator[BadAnnotatio
     wanted, there = options.name, tuple(snapshot.load_balancers or ())
     if isinstance(wanted, Unmanaged) or any(each.spec.name == wanted for each in there):
         return
+    address = parse_ip(wanted)
     for each in there:
-        what = "id" if wanted == str(each.id) else "address" if parse_ip(wanted) in own_addresses(each) else ""
+        what = "id" if wanted == str(each.id) else "address" if address in own_addresses(each) else ""
         if what:
             text = rows.NAME_IS_AN_ID.text(wanted=wanted, what=what, other=each.id, present=each.spec.name)
             yield BadAnnotation(OPTIONS["name"].full_key, text)
@@ -180,13 +182,11 @@ def notes_on_targets(
     if not targets.targets:
         yield note_on_no_targets(targets.members, service, options)
     for target in targets.foreign:
-        nodes = _led_to(target, targets, snapshot) if isinstance(target, SelectorTarget) and present else ""
-        if isinstance(target, SelectorTarget) and present and nodes:
-            quoted = shlex.quote(target.selector)
+        row, facts = rows.TARGET_OF_OTHERS, dict[str, Plain]()
+        if isinstance(target, SelectorTarget) and present and (nodes := _led_to(target, targets, snapshot)):
+            facts = {"nodes": nodes, "balancer": present.id, "selector": shlex.quote(target.selector)}
             row = rows.SELECTOR_OF_OTHERS
-            yield row.note(service.key, target=target.name, nodes=nodes, balancer=present.id, selector=quoted)
-        else:
-            yield rows.TARGET_OF_OTHERS.note(service.key, target=target.name)
+        yield row.note(service.key, target=target.name, **facts)
 
 
 def _led_to(target: SelectorTarget, targets: DesiredTargets, snapshot: Snapshot) -> str:
@@ -199,10 +199,8 @@ def _led_to(target: SelectorTarget, targets: DesiredTargets, snapshot: Snapshot)
     found = {ServerKey(Provider.CLOUD, each.id) for each in snapshot.servers if selector.matches(each.labels)}
     members = [member for member in targets.members if member.server in found]
     twice = [member for member in members if member.membership is Membership.TARGET]
-    excluded: dict[str, list[NodeTarget]] = {}
-    for member in members:
-        if member.membership in (Membership.EXCLUDED, Membership.OVER_LIMIT):
-            excluded.setdefault(member.reason.says, []).append(member)
+    left_out = (Membership.EXCLUDED, Membership.OVER_LIMIT)
+    excluded = grouped((member.reason.says, member) for member in members if member.membership in left_out)
     parts = [f"{_shown(twice)} a second time"] if twice else []
     parts += [f"{_shown(those)} although excluded ({why})" for why, those in excluded.items()]
     return ", and to ".join(parts)
