@@ -127,6 +127,7 @@ def check_claim(
             *_unsupported(claim),
             *_spoken(claim, requested),
             *_checked_elsewhere(claim, requested),
+            *_checked_by_http(claim, requested),
             *local,
             *_differing_ports(claim, requested),
         ),
@@ -188,7 +189,7 @@ def _unknown_ports(claim: Claim) -> tuple[BadAnnotation, ...]:
 
 
 def _port_problems(claim: Claim) -> Iterator[BadAnnotation]:
-    """Problems of a Service of which no port has a node port, and none will get one."""
+    """Problems of a Service without any node port, now or later."""
     if claim.tcp_ports and all(not port.node_port for port in claim.tcp_ports):
         yield from (BadAnnotation(key, f"{text}; {_SET_NODE_PORT}") for key, text, _ in _without_node_port(claim))
 
@@ -297,8 +298,7 @@ def _spoken(claim: Claim, requested: Requested) -> Iterator[AnnotationWarning]:
 
 
 def _checked_elsewhere(claim: Claim, requested: Requested) -> Iterator[AnnotationWarning]:
-    """Warnings about health checks of a port that the Service does not open on the Nodes, and about checks by http of
-    ports on which something else is spoken."""
+    """Warnings about health checks of a port that the Service does not open on the Nodes."""
     node_ports = {port.node_port for port in claim.tcp_ports}
     opened = {*node_ports, claim.health_check_node_port, _KUBE_PROXY} - {0}
     for way in requested.ways:
@@ -308,6 +308,10 @@ def _checked_elsewhere(claim: Claim, requested: Requested) -> Iterator[Annotatio
             key = way.key("health_check_port")
             text = f"{key} is {asked}, no node port of the Service: every Node has to answer there itself"
             yield AnnotationWarning(key, f"{text}; remove it to check the node ports", port=way.port)
+
+
+def _checked_by_http(claim: Claim, requested: Requested) -> Iterator[AnnotationWarning]:
+    """Warnings about checks by http of ports that speak something else."""
     for index, port in enumerate(claim.tcp_ports):
         way = requested.of_port(port.port)
         spoken = _NO_HTTP.get(port.port, "HTTP/2" if port.app_protocol in _HTTP2 else "")

@@ -27,9 +27,9 @@ def port_key(port: int, option: str) -> str:
 
 def is_ours(key: str) -> bool:
     """Whether an annotation of this key is one that the product reads, or looks like one."""
-    if key.startswith((PREFIX, OWN_PREFIX)) or key.lower().partition("/")[0].endswith(f".{OWN_PREFIX[:-1]}"):
-        return True
     prefix, _, name = key.lower().partition("/")
+    if key.startswith((PREFIX, OWN_PREFIX)) or prefix.endswith(f".{OWN_PREFIX[:-1]}"):
+        return True
     return name in _BY_KEY and "\\" not in prefix and _is_nearly_ours(prefix)  # Helm's paths are no keys
 
 
