@@ -176,11 +176,11 @@ def _routes(of: View, node: Node) -> Iterator[Row]:
             yield Row.of(Part.ROUTES, "all", None, None, desired.left)
         return
     used = f"{section.total} of {MOST_ROUTES}" if section is not None and section.complete else None
-    facts = {"network": str(desired.network.id), "routes in use": used, "cluster CIDR": str(settings.cluster_cidr)}
-    for name, fact in facts.items():
-        is_doubted = name == "cluster CIDR" and desired.mismatched is not None
-        said = desired.mismatched if is_doubted else None
-        yield Row.of(Part.ROUTES, name, fact, fact, said) if said else Row.fact(Part.ROUTES, name, fact, fact)
+    network, cidr, doubt = str(desired.network.id), str(settings.cluster_cidr), desired.mismatched
+    yield Row.fact(Part.ROUTES, "network", network, network)
+    yield Row.fact(Part.ROUTES, "routes in use", used, used)
+    name = "cluster CIDR"
+    yield Row.of(Part.ROUTES, name, cidr, cidr, doubt) if doubt else Row.fact(Part.ROUTES, name, cidr, cidr)
     if not endpoint.is_ours or not node.pod_cidrs:
         why = of_routes.NO_POD_CIDR.because() if endpoint.is_ours else endpoint.decided
         yield Row.of(Part.ROUTES, "pod CIDRs", None, None, why)
@@ -223,7 +223,7 @@ def _destinations(of: View, endpoint: NodeEndpoint, network_id: int) -> Iterator
 
 
 def _obstacles(claim: RouteClaim, removed: str) -> str:
-    """Why the route that is there is ``removed``, and what is in the way of another one."""
+    """The reason why the present route is ``removed``, and the routes before another one; "" without either."""
     why = f"; the route is removed: {removed}" if removed else ""
     if claim.status is RouteStatus.MISSING and claim.after:
         why += f"; created once the route to {', '.join(map(str, claim.after))} is removed"

@@ -63,7 +63,7 @@ class Row:
         by: Change | None = None,
         state: str | None = None,
     ) -> "Row":
-        """The row of what was ``said``. ``by`` is the change that makes the difference, None without one."""
+        """The row with the reason ``said``. ``by`` is the change that makes the difference, None without one."""
         return cls(part, subject, value, wanted, said.rule.name, said.says + if_withheld(by), said.advice, state)
 
     @classmethod

@@ -39,7 +39,7 @@ def without_withheld(changes: Collection[Change], view: GuardInput) -> Plan | No
     due: dict[Key, tuple[Change, ...]] = {}
     for change in changes:
         if (lb := _awaiting(change, view)) is not None and lb.present is not None:
-            # What was perhaps done all the same is seen by the next look.
+            # The next look sees changes that were perhaps done all the same.
             made = _made(by_owner[change.owner], view.setbacks.refused - view.setbacks.unclear)
             statuses = tuple(status_changes(lb, lb.present, change.depends_on, made))
             if all(each.after is not KNOWN_AFTER_APPLY for each in statuses) and statuses:
@@ -60,7 +60,7 @@ def _is_idle(change: Change, own: Collection[Change], view: GuardInput) -> bool:
 
 
 def _awaiting(change: Change, view: GuardInput) -> DesiredLoadBalancer | None:
-    """The load balancer whose changes an allowed status waits for; None if it waits for none."""
+    """The load balancer with the changes that an allowed status waits for; None if it waits for none."""
     lb = view.desired.services.get(change.owner.name)
     awaits_parts = change.kind is ChangeKind.SERVICE_STATUS and change.after is KNOWN_AFTER_APPLY
     is_allowed = change.decision.verdict is Verdict.ALLOWED and change.cloud_id is not None

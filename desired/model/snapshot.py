@@ -312,7 +312,7 @@ class Snapshot:
     remembered: Remembered | Unknown | None = None
     """What the cluster remembered of its project when the pass began; None: not read, as nothing depends on it."""
     at_first: frozenset[str] | None = None
-    """What was a witness of the project in the first pass of the chain (``anchor``); None: it begins with this one."""
+    """Witnesses of the project in the first pass of the chain (``anchor``); None: it begins with this one."""
 
     def servers_of(self, provider: Provider) -> Section[int, Server]:
         """The servers of a provider: all are unknown where those of Robot are not read."""

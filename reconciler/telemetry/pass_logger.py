@@ -98,7 +98,7 @@ class PassLogger:
         return {kind: self._attended(actuator) for kind, actuator in actuators.items()}
 
     def begin(self, changes: Sequence[Change]) -> None:  # noqa: ARG002 - each is told of when it ends
-        """A round begins."""
+        """A pass begins to write."""
         with self._lock:
             self._efforts.clear()
 
@@ -113,7 +113,7 @@ class PassLogger:
                 _log.warning("failed %s", _told(change, effort, self._describe(change), error=error))
 
     def end(self) -> None:
-        """A round has ended."""
+        """A pass has written."""
 
     def look(self, report: Report) -> None:
         """Log replaced addresses, and what lasts from pass to pass: as it begins, every five minutes while a person is
