@@ -26,7 +26,7 @@ from desired.section import grouped
 from desired.syntax.bounds import counted
 from reconciler.config.options import Detail
 from reconciler.report.escaping import visible
-from reconciler.report.folding import NAMED, Block, Shown, names
+from reconciler.report.folding import LEAST, NAMED, Block, Shown, names
 from reconciler.report.money import shown_cost, shown_total
 from reconciler.report.view import MEANS, View, is_applied, view_of
 from reconciler.result import Report, Result, approve_command, look_command, needing_a_person
@@ -171,7 +171,7 @@ def _removals(view: View) -> Iterator[tuple[str, Shown]]:
     for shown in (each for part in view.parts for block in part.blocks for each in block.members):
         verdict, outcome = shown.decision.verdict, shown.outcome
         if shown.verb == Verb.REMOVE and verdict is not Verdict.REFUSED:
-            word = {Verdict.WAITING: "To remove, after waiting"}.get(verdict, "To remove")
+            word = "To remove, after waiting" if verdict is Verdict.WAITING else "To remove"
             ended = "Removed" if isinstance(outcome, Applied) else "Not removed yet"
             yield word if outcome is None else ended, shown
 
@@ -207,6 +207,7 @@ def _template() -> Template:
     environment.filters |= {"prose": prose, "own": Markup, "code": code, "cell": partial(code, in_table=True)}
     environment.globals |= {
         "approve_command": approve_command,
+        "LEAST": LEAST,
         "look_command": look_command,
         "counted": counted,
         "names": names,
