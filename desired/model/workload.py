@@ -93,11 +93,12 @@ def told_part(text: str) -> str:
     """The part of an image, command or variable that ``Container.sign`` looks at, for captures; "" if there is none."""
     if text in {PROVIDER, PROVIDER_NAME} or text.startswith(_OUR_VARIABLE) or _VARIABLES.fullmatch(text):
         return text
-    if found := _NAMES.search(_program([text])) or _FLAG.search(text):
+    program = _program([text])
+    if found := _NAMES.search(program) or _FLAG.search(text):
         return found[0]
     if OURS in _last(text):
         return OURS
-    return "reconcile" if _program([text]) in _PROGRAMS else ""
+    return "reconcile" if program in _PROGRAMS else ""
 
 
 def _program(words: Sequence[str]) -> str:
