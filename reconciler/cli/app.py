@@ -2,7 +2,7 @@
 ``FLAGS``. Commands are imported when they are called, and completion when a shell asks, so that help loads no client
 library and production no simulator.
 
-click splits the line, once ``words_for_click`` has spelled its flags as the table does. Values are texts here;
+click splits the line, once ``_words_for_click`` has spelled its flags as the table does. Values are texts here;
 ``read_flags`` knows what they mean.
 """
 
@@ -23,8 +23,7 @@ from desired.syntax.bounds import shown_text
 from desired.syntax.go import parse_bool
 from reconciler import __version__
 from reconciler.cli.commands import COMMANDS, WORDS_OF_OTHERS, Operand, first_page
-from reconciler.cli.words import LETTERS, given_flags, words_for_click
-from reconciler.config.hccm_flags import INSTEAD
+from reconciler.config.hccm_flags import INSTEAD, SWITCHES
 from reconciler.config.options import FLAG_GROUPS, FLAGS, FORMER, SPELLINGS, Command
 from reconciler.config.program import BAD_USAGE, program_name
 
@@ -48,6 +47,11 @@ _SIMULATED = frozenset({Command.DEMO, Command.SANDBOX})
 """What needs the simulators, which are a distribution of their own."""
 _OF_HCCM = frozenset({Command.BARE, Command.RUN, Command.VALIDATE})
 """The commands that take the flags of HCCM which mean nothing here: what a run takes can be validated."""
+_LETTERS = {"--v": "-v"}
+"""Flags of HCCM that have a spelling of one letter."""
+_SWITCHES = {spelling for spelling, row in SPELLINGS.items() if not row.metavar} | SWITCHES
+_VALUED = {*SPELLINGS, *INSTEAD, *_LETTERS.values()} - _SWITCHES
+"""Flags whose value may be the next word."""
 _LOGS_MORE = "HCLOUD_DEBUG=true logs every request"
 _INSTEAD_OF = {**FORMER, "-v": _LOGS_MORE, "--v": _LOGS_MORE, "--verbose": _LOGS_MORE}
 """Flag that a command does not take → what there is instead."""
@@ -174,7 +178,43 @@ def _typed(**_texts: object) -> Typed:
     command = Command(context.info_name or "") if context.parent else Command.BARE
     operands = (context.params[each.name] for each in context.command.params if isinstance(each, click.Argument))
     words = tuple(word for found in operands for word in (found if isinstance(found, tuple) else (found,)))
-    return command, given_flags(context), tuple(word for word in words if word is not None)
+    return command, _given_flags(context), tuple(word for word in words if word is not None)
+
+
+def _words_for_click(argv: Sequence[str]) -> Iterator[str]:
+    """The words with flags as in the table: an underscore in a name is a dash, as in Kubernetes' programs, and a switch
+    has its value behind a sign. Raises UsageError for a flag in the place of a value, which was forgotten."""
+    words = iter(argv)
+    for word in words:
+        name, sign, value = word.partition("=")
+        name = name.replace("_", "-") if name.startswith("--") else name
+        if name in _SWITCHES and not sign:
+            yield f"{name}=true"
+        elif name in _VALUED and not sign:
+            following = next(words, "--")
+            if following.startswith("--"):
+                raise click.BadOptionUsage(name, f"Option {name!r} requires an argument.")
+            yield from (name, following)
+        elif name in _VALUED and not name.startswith("--"):  # -o=json
+            yield from (name, value)
+        else:
+            yield f"{name}{sign}{value}" if name.startswith("--") else word
+        if word == "--":
+            yield from words
+
+
+def _given_flags(context: click.Context) -> Mapping[str, str]:
+    """Flag → its text, of those that were given before the name of the command and behind it. One that takes a list may
+    be given several times; of any other the last one counts."""
+    given: dict[str, str] = {}
+    for each in filter(None, (context.parent, context)):
+        for option in each.command.params:
+            texts = each.params.get(option.name or "") if isinstance(option, click.Option) else None
+            name = option.opts[-1]
+            separator = FLAGS[name].separator if name in FLAGS else ""
+            for text in texts or ():
+                given[name] = f"{given[name]}{separator}{text}" if separator and name in given else text
+    return given
 
 
 class _Page(click.Command):
@@ -227,7 +267,7 @@ class _App(click.Group):
         self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
     ) -> click.Context:
         try:
-            args = list(words_for_click(args))
+            args = list(_words_for_click(args))
         except click.UsageError:  # a value is missing
             if not extra.get("resilient_parsing"):
                 raise
@@ -280,7 +320,7 @@ def _options(command: Command) -> Iterator[click.Option]:
                 row.spellings, multiple=True, help=row.meaning, hidden=is_hidden, shell_complete=complete
             )
     for name in INSTEAD if command in _OF_HCCM else ():
-        yield click.Option(tuple(filter(None, (LETTERS.get(name), name))), multiple=True, hidden=True)
+        yield click.Option(tuple(filter(None, (_LETTERS.get(name), name))), multiple=True, hidden=True)
 
 
 def _complete_by(metavar: str, values: Sequence[str], *, takes_list: bool = False) -> Callable[..., Any]:
